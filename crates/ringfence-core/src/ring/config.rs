@@ -1,0 +1,113 @@
+use super::KeyHash;
+
+/// A ring setting outside of its legal range.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{name} must be {min} to {max}, got {got}")]
+pub struct RingConfigError {
+    name: &'static str,
+    min: u64,
+    max: u64,
+    got: u64,
+}
+
+/// Settings of a ring. All clients of a service must use the same ones to agree on the owners of keys.
+///
+/// # Examples
+/// ```
+/// use ringfence_core::RingConfig;
+///
+/// let config = RingConfig::default().with_points_per_instance(320)?.with_seed(7);
+/// assert_eq!(config.points_per_instance(), 320);
+/// # Ok::<(), ringfence_core::RingConfigError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RingConfig {
+    points_per_instance: u32,
+    seed: u64,
+    max_ring_points: u32,
+}
+
+impl Default for RingConfig {
+    fn default() -> Self {
+        Self {
+            points_per_instance: Self::DEFAULT_POINTS_PER_INSTANCE,
+            seed: 0,
+            max_ring_points: Self::DEFAULT_MAX_RING_POINTS,
+        }
+    }
+}
+
+impl RingConfig {
+    /// 160 points for weight 100.
+    pub const DEFAULT_POINTS_PER_INSTANCE: u32 = 160;
+    /// 4,194,304 points.
+    pub const DEFAULT_MAX_RING_POINTS: u32 = 1 << 22;
+
+    /// Points of an instance of weight 100; default 160, legal 1 to 65,536. More points even out the shares (their standard
+    /// deviation is about `1 / sqrt(points)`) and cost memory and build time.
+    ///
+    /// # Errors
+    /// [`RingConfigError`] outside of the range.
+    pub fn with_points_per_instance(mut self, points: u32) -> Result<Self, RingConfigError> {
+        self.points_per_instance = in_range("points_per_instance", points, 1, 65_536)?;
+        Ok(self)
+    }
+
+    /// Seed of all hashes of the ring, keys included; default 0, any value. Rings of different seeds are independent.
+    #[must_use]
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Most points that all instances of a snapshot may have together; default 4,194,304, legal 1 to 67,108,864.
+    ///
+    /// A snapshot whose instances would have more gets `max(1, floor(count * max_ring_points / sum of counts))` points for
+    /// each, in every pool made of it; so a set of more instances than the cap has one point each. While the cap is in
+    /// force a change of one instance's weight can change the counts of the others.
+    ///
+    /// # Errors
+    /// [`RingConfigError`] outside of the range.
+    pub fn with_max_ring_points(mut self, points: u32) -> Result<Self, RingConfigError> {
+        self.max_ring_points = in_range("max_ring_points", points, 1, 1 << 26)?;
+        Ok(self)
+    }
+
+    /// Points of an instance of weight 100.
+    #[must_use]
+    pub fn points_per_instance(&self) -> u32 {
+        self.points_per_instance
+    }
+
+    /// Seed of all hashes.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Most points of a snapshot.
+    #[must_use]
+    pub fn max_ring_points(&self) -> u32 {
+        self.max_ring_points
+    }
+
+    /// Hashes a key as rings of these settings want it: xxh3_64 with the seed.
+    #[inline]
+    #[must_use]
+    pub fn hash_key(&self, key: &[u8]) -> KeyHash {
+        KeyHash::of(key, self.seed)
+    }
+}
+
+fn in_range(name: &'static str, got: u32, min: u32, max: u32) -> Result<u32, RingConfigError> {
+    if (min..=max).contains(&got) {
+        Ok(got)
+    } else {
+        Err(RingConfigError {
+            name,
+            min: min.into(),
+            max: max.into(),
+            got: got.into(),
+        })
+    }
+}

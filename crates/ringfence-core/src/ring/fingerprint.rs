@@ -1,0 +1,48 @@
+use std::fmt;
+
+use xxhash_rust::xxh3::Xxh3;
+
+use super::layout;
+
+/// Digest of everything that decides a ring's mapping: equal fingerprints mean equal routing, whichever process, adapter or
+/// language made the ring.
+///
+/// It is the 128-bit XXH3 (seed 0) over: the bytes `ringfence ring`, the layout version (u32), the seed (u64), then for each
+/// instance with points, by id: the length of the id (u32), the id, its number of points (u32). Numbers are little endian.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Fingerprint(u128);
+
+impl Fingerprint {
+    pub(super) fn of<'a>(seed: u64, members: impl Iterator<Item = (&'a str, u32)>) -> Self {
+        let mut digest = Xxh3::new();
+        digest.update(b"ringfence ring");
+        digest.update(&layout::VERSION.to_le_bytes());
+        digest.update(&seed.to_le_bytes());
+        for (id, points) in members.filter(|(_, points)| *points > 0) {
+            // An id has at most 255 bytes.
+            digest.update(&u32::try_from(id.len()).unwrap_or(u32::MAX).to_le_bytes());
+            digest.update(id.as_bytes());
+            digest.update(&points.to_le_bytes());
+        }
+        Self(digest.digest128())
+    }
+
+    /// The digest as a number.
+    #[must_use]
+    pub fn get(self) -> u128 {
+        self.0
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    /// 32 hexadecimal digits.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,201 @@
+//! The consistent-hash ring of a pool.
+
+mod config;
+mod fingerprint;
+mod layout;
+mod points;
+#[cfg(test)]
+mod tests;
+mod update;
+mod walk;
+
+use std::{fmt, sync::Arc};
+
+pub use self::{
+    config::{RingConfig, RingConfigError},
+    fingerprint::Fingerprint,
+    layout::KeyHash,
+    walk::Walk,
+};
+use self::{
+    layout::{PointCounts, PointSource},
+    points::{Point, Points},
+};
+use crate::{instance::InstanceId, pool::Pool};
+
+/// The consistent-hash ring of one [`Pool`], in ring layout v1.
+///
+/// It depends on the ids and weights of the members and on the [`RingConfig`], and on nothing else: not on health, order,
+/// history or process. A *member* is a place in [`Pool::members`]. Drained and disabled members have no points.
+///
+/// Consistent hashing: Karger et al., "Consistent Hashing and Random Trees", STOC 1997.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use ringfence_core::{Instance, Pool, Ring, RingConfig, Selector, Snapshot};
+///
+/// let instances = (1..=3).map(|i| Instance::builder(format!("order-svc-{i}"), format!("10.0.0.{i}:80")).build());
+/// let snapshot = Arc::new(instances.collect::<Result<Snapshot, _>>()?);
+/// let pool = Pool::select(&snapshot, &Selector::any());
+/// let config = RingConfig::default();
+/// let ring = Ring::build(&pool, &config);
+///
+/// let key = config.hash_key(b"user-1");
+/// let walk: Vec<_> = ring.walk(key).filter_map(|member| pool.instance(member)).map(|i| i.id().as_str()).collect();
+/// assert_eq!(walk, ["order-svc-3", "order-svc-2", "order-svc-1"]);
+/// # Ok::<(), ringfence_core::InstanceError>(())
+/// ```
+///
+/// A ring cannot be made of anything but a pool, so filtering after hashing does not compile:
+/// ```compile_fail,E0308
+/// # use ringfence_core::{Ring, RingConfig, Snapshot};
+/// let ring = Ring::build(&Snapshot::empty(), &RingConfig::default());
+/// ```
+pub struct Ring {
+    config: RingConfig,
+    members: Box<[RingMember]>,
+    points: Points,
+    /// Members with points.
+    populated: usize,
+    capped: bool,
+    fingerprint: Fingerprint,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+struct RingMember {
+    id: InstanceId,
+    points: u32,
+}
+
+impl Ring {
+    /// Makes the ring of a pool: `O(points * log points)`.
+    #[must_use]
+    pub fn build(pool: &Pool, config: &RingConfig) -> Self {
+        let counts = PointCounts::new(pool.snapshot(), config);
+        let members = members_of(pool, counts);
+        let mut points: Vec<Point> = Vec::with_capacity(members.iter().map(|m| m.points as usize).sum());
+        for (owner, member) in (0..).zip(&members) {
+            let source = PointSource::new(member.id.as_str(), config.seed());
+            points.extend((0..member.points).map(|i| (source.point(i), owner)));
+        }
+        points.sort_unstable();
+        Self::assemble(
+            config.clone(),
+            members,
+            Points::from_sorted(points.into_iter()),
+            counts.is_capped(),
+        )
+    }
+
+    /// The ring of a changed pool: equal to [`Ring::build`] with the same settings, but instances that did not change are
+    /// not hashed again, and the same ring is returned where nothing that decides it changed.
+    #[must_use]
+    pub fn update(self: &Arc<Self>, pool: &Pool) -> Arc<Self> {
+        let counts = PointCounts::new(pool.snapshot(), &self.config);
+        let members = members_of(pool, counts);
+        if members == self.members {
+            return Arc::clone(self);
+        }
+        let points = update::merge(&self.members, &self.points, &members, self.config.seed());
+        Arc::new(Self::assemble(
+            self.config.clone(),
+            members,
+            points,
+            counts.is_capped(),
+        ))
+    }
+
+    fn assemble(config: RingConfig, members: Box<[RingMember]>, points: Points, capped: bool) -> Self {
+        let fingerprint = Fingerprint::of(config.seed(), members.iter().map(|m| (m.id.as_str(), m.points)));
+        Self {
+            populated: members.iter().filter(|m| m.points > 0).count(),
+            fingerprint,
+            config,
+            members,
+            points,
+            capped,
+        }
+    }
+
+    /// The member that owns a key; `None` when no member has points.
+    #[inline]
+    #[must_use]
+    pub fn owner(&self, key: KeyHash) -> Option<u32> {
+        self.points.owner_at(self.points.successor(key.get()))
+    }
+
+    /// The distinct members clockwise from a key, the owner first.
+    pub fn walk(&self, key: KeyHash) -> Walk<'_, fn(u32) -> bool> {
+        self.walk_where(key, |_| true)
+    }
+
+    /// The distinct members clockwise from a key that pass `usable`, which is asked anew at each point.
+    ///
+    /// Skipping members this way gives exactly the order of a ring made without them.
+    pub fn walk_where<P: FnMut(u32) -> bool>(&self, key: KeyHash, usable: P) -> Walk<'_, P> {
+        Walk::new(&self.points, self.populated, key.get(), usable)
+    }
+
+    /// Digest of what decides the mapping.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    /// The settings it was made with.
+    #[must_use]
+    pub fn config(&self) -> &RingConfig {
+        &self.config
+    }
+
+    /// Number of points.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.points.len()
+    }
+
+    /// Whether no member has points.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.points.len() == 0
+    }
+
+    /// Number of points of a member; 0 for one that does not exist.
+    #[must_use]
+    pub fn points_of(&self, member: u32) -> u32 {
+        self.members
+            .get(member as usize)
+            .map_or(0, |member| member.points)
+    }
+
+    /// Whether `max_ring_points` scales the members' points down.
+    #[must_use]
+    pub fn is_capped(&self) -> bool {
+        self.capped
+    }
+
+    /// Position and member of every point, in order.
+    pub fn points(&self) -> impl ExactSizeIterator<Item = (u64, u32)> + '_ {
+        self.points.iter()
+    }
+}
+
+impl fmt::Debug for Ring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ring")
+            .field("members", &self.members.len())
+            .field("points", &self.points.len())
+            .field("fingerprint", &self.fingerprint)
+            .finish_non_exhaustive()
+    }
+}
+
+fn members_of(pool: &Pool, counts: PointCounts) -> Box<[RingMember]> {
+    pool.iter()
+        .map(|instance| RingMember {
+            id: instance.id().clone(),
+            points: counts.of(instance),
+        })
+        .collect()
+}

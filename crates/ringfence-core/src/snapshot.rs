@@ -1,0 +1,259 @@
+//! All instances of a service at one revision, and what differs between two.
+
+use std::sync::Arc;
+
+use crate::instance::{Instance, InstanceId};
+
+/// All instances of a service as the registry gave them at one revision: immutable, in id order, ids unique.
+///
+/// Two snapshots are equal when all fields of all instances are, so a change of a tag, a weight or a health is a change.
+///
+/// # Examples
+/// ```
+/// use ringfence_core::{Instance, Snapshot};
+///
+/// let a = Instance::builder("a", "10.0.0.1:80").build()?;
+/// let b = Instance::builder("b", "10.0.0.2:80").build()?;
+/// let one = Snapshot::new([b.clone(), a.clone()]);
+/// assert_eq!(one, Snapshot::new([a, b]), "the order in which a registry lists them does not matter");
+/// # Ok::<(), ringfence_core::InstanceError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    instances: Box<[Arc<Instance>]>,
+    duplicates: usize,
+}
+
+impl Snapshot {
+    /// Sorts the instances by id. Of several with one id the one with the lowest address stays, whatever the order given, so
+    /// that all clients agree; the others are dropped and counted in [`duplicates`](Self::duplicates).
+    pub fn new(instances: impl IntoIterator<Item = Instance>) -> Self {
+        let mut instances: Vec<Arc<Instance>> = instances.into_iter().map(Arc::new).collect();
+        let given = instances.len();
+        // The whole value breaks ties beyond the address, so that the result is a function of the set alone.
+        instances.sort_by(|a, b| {
+            (a.id(), a.address())
+                .cmp(&(b.id(), b.address()))
+                .then_with(|| tie_break(a).cmp(&tie_break(b)))
+        });
+        instances.dedup_by(|later, first| later.id() == first.id());
+        Self {
+            duplicates: given - instances.len(),
+            instances: instances.into(),
+        }
+    }
+
+    /// A snapshot without instances.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// The instances, in id order.
+    #[must_use]
+    pub fn instances(&self) -> &[Arc<Instance>] {
+        &self.instances
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.instances.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.instances.is_empty()
+    }
+
+    /// How many records were dropped because another one had their id.
+    #[must_use]
+    pub fn duplicates(&self) -> usize {
+        self.duplicates
+    }
+
+    /// The instance with this id.
+    #[must_use]
+    pub fn get(&self, id: &str) -> Option<&Arc<Instance>> {
+        self.instances.get(self.index_of(id)?)
+    }
+
+    /// The place of this id in [`instances`](Self::instances).
+    #[must_use]
+    pub fn index_of(&self, id: &str) -> Option<usize> {
+        self.instances
+            .binary_search_by(|instance| instance.id().as_str().cmp(id))
+            .ok()
+    }
+
+    /// What changed from this snapshot to a newer one.
+    #[must_use]
+    pub fn diff(&self, newer: &Self) -> SnapshotDiff {
+        let mut diff = SnapshotDiff::default();
+        let (mut old, mut new) = (
+            self.instances.iter().peekable(),
+            newer.instances.iter().peekable(),
+        );
+        loop {
+            let order = match (old.peek(), new.peek()) {
+                (None, None) => return diff,
+                (Some(_), None) => std::cmp::Ordering::Less,
+                (None, Some(_)) => std::cmp::Ordering::Greater,
+                (Some(a), Some(b)) => a.id().cmp(b.id()),
+            };
+            match order {
+                std::cmp::Ordering::Less => diff.removed.extend(old.next().map(|i| i.id().clone())),
+                std::cmp::Ordering::Greater => {
+                    diff.added.extend(new.next().map(|i| i.id().clone()))
+                }
+                std::cmp::Ordering::Equal => {
+                    if let (Some(a), Some(b)) = (old.next(), new.next())
+                        && a != b
+                    {
+                        diff.changed.push(InstanceChange::between(a, b));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn tie_break(i: &Instance) -> impl Ord + '_ {
+    (
+        i.scheme(),
+        i.weight(),
+        i.version(),
+        i.region(),
+        i.zone(),
+        i.tags(),
+        i.health(),
+        i.is_enabled(),
+    )
+}
+
+impl PartialEq for Snapshot {
+    fn eq(&self, other: &Self) -> bool {
+        self.instances == other.instances
+    }
+}
+
+impl Eq for Snapshot {}
+
+impl FromIterator<Instance> for Snapshot {
+    fn from_iter<I: IntoIterator<Item = Instance>>(instances: I) -> Self {
+        Self::new(instances)
+    }
+}
+
+/// What differs between two snapshots, in id order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SnapshotDiff {
+    /// In the newer one only.
+    pub added: Vec<InstanceId>,
+    /// In the older one only.
+    pub removed: Vec<InstanceId>,
+    /// In both, with some field changed.
+    pub changed: Vec<InstanceChange>,
+}
+
+impl SnapshotDiff {
+    /// Whether the snapshots are equal.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
+    }
+}
+
+/// Which kinds of fields of an instance changed; several can be set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InstanceChange {
+    /// Whose.
+    pub id: InstanceId,
+    /// Address or scheme: it must be dialled anew.
+    pub target: bool,
+    /// Weight, or enabled: its share of the keys changes.
+    pub weight: bool,
+    /// It no longer takes traffic: drained or disabled.
+    pub stopped: bool,
+    /// Version, region, zone or tags: it may change pools.
+    pub tags: bool,
+    /// Health only matters while walking.
+    pub health: bool,
+}
+
+impl InstanceChange {
+    fn between(old: &Instance, new: &Instance) -> Self {
+        Self {
+            id: new.id().clone(),
+            target: old.address() != new.address() || old.scheme() != new.scheme(),
+            weight: old.effective_weight() != new.effective_weight(),
+            stopped: old.takes_traffic() && !new.takes_traffic(),
+            tags: old.version() != new.version()
+                || old.region() != new.region()
+                || old.zone() != new.zone()
+                || old.tags() != new.tags(),
+            health: old.health() != new.health(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn instance(id: &str, address: &str) -> Instance {
+        Instance::builder(id, address).build().expect("legal")
+    }
+
+    #[test]
+    fn of_equal_ids_the_lowest_address_stays_in_any_order() {
+        let (low, high) = (instance("a", "10.0.0.1:80"), instance("a", "10.0.0.2:80"));
+        for order in [[low.clone(), high.clone()], [high, low.clone()]] {
+            let snapshot = Snapshot::new(order);
+            assert_eq!((snapshot.len(), snapshot.duplicates()), (1, 1));
+            assert_eq!(snapshot.get("a").map(|i| &**i), Some(&low));
+        }
+        let (light, heavy) = (
+            low.to_builder().weight(1).build().expect("legal"),
+            low.to_builder().weight(2).build().expect("legal"),
+        );
+        assert_eq!(
+            Snapshot::new([light.clone(), heavy.clone()]),
+            Snapshot::new([heavy, light])
+        );
+    }
+
+    #[test]
+    fn a_diff_names_every_kind_of_change() {
+        let old = Snapshot::new([
+            instance("a", "h:1"),
+            instance("b", "h:2"),
+            instance("c", "h:3"),
+        ]);
+        let b = instance("b", "h:2")
+            .to_builder()
+            .tag("k", "v")
+            .healthy(false)
+            .build()
+            .expect("legal");
+        let c = instance("c", "h:3")
+            .to_builder()
+            .enabled(false)
+            .build()
+            .expect("legal");
+        let new = Snapshot::new([b, c, instance("d", "h:4")]);
+        let diff = old.diff(&new);
+        let names = |ids: &[InstanceId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(names(&diff.added), ["d"]);
+        assert_eq!(names(&diff.removed), ["a"]);
+        assert_eq!(diff.changed.len(), 2);
+        let (b, c) = (&diff.changed[0], &diff.changed[1]);
+        assert!(b.tags && b.health && !b.weight && !b.target && !b.stopped);
+        assert!(c.weight && c.stopped && !c.tags && !c.health);
+        assert!(old.diff(&old).is_empty());
+        assert_eq!(old.diff(&Snapshot::empty()).removed.len(), 3);
+    }
+}
