@@ -74,7 +74,8 @@ impl Ring {
     pub fn build(pool: &Pool, config: &RingConfig) -> Self {
         let counts = PointCounts::new(pool.snapshot(), config);
         let members = members_of(pool, counts);
-        let mut points: Vec<Point> = Vec::with_capacity(members.iter().map(|m| m.points as usize).sum());
+        let mut points: Vec<Point> =
+            Vec::with_capacity(members.iter().map(|m| m.points as usize).sum());
         for (owner, member) in (0..).zip(&members) {
             let source = PointSource::new(member.id.as_str(), config.seed());
             points.extend((0..member.points).map(|i| (source.point(i), owner)));
@@ -106,8 +107,16 @@ impl Ring {
         ))
     }
 
-    fn assemble(config: RingConfig, members: Box<[RingMember]>, points: Points, capped: bool) -> Self {
-        let fingerprint = Fingerprint::of(config.seed(), members.iter().map(|m| (m.id.as_str(), m.points)));
+    fn assemble(
+        config: RingConfig,
+        members: Box<[RingMember]>,
+        points: Points,
+        capped: bool,
+    ) -> Self {
+        let fingerprint = Fingerprint::of(
+            config.seed(),
+            members.iter().map(|m| (m.id.as_str(), m.points)),
+        );
         Self {
             populated: members.iter().filter(|m| m.points > 0).count(),
             fingerprint,
@@ -134,7 +143,17 @@ impl Ring {
     ///
     /// Skipping members this way gives exactly the order of a ring made without them.
     pub fn walk_where<P: FnMut(u32) -> bool>(&self, key: KeyHash, usable: P) -> Walk<'_, P> {
-        Walk::new(&self.points, self.populated, key.get(), usable)
+        self.walk_at_most(self.populated, key, usable)
+    }
+
+    /// A walk that ends after `members`, for those who know how many pass `usable`.
+    pub(crate) fn walk_at_most<P: FnMut(u32) -> bool>(
+        &self,
+        members: usize,
+        key: KeyHash,
+        usable: P,
+    ) -> Walk<'_, P> {
+        Walk::new(&self.points, members, key.get(), usable)
     }
 
     /// Digest of what decides the mapping.
@@ -176,6 +195,7 @@ impl Ring {
     }
 
     /// Position and member of every point, in order.
+    #[must_use]
     pub fn points(&self) -> impl ExactSizeIterator<Item = (u64, u32)> + '_ {
         self.points.iter()
     }

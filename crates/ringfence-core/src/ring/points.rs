@@ -74,7 +74,11 @@ impl Points {
             in_bucket.partition_point(|&point| point < position)
         };
         let place = from + before;
-        if place == self.positions.len() { 0 } else { place }
+        if place == self.positions.len() {
+            0
+        } else {
+            place
+        }
     }
 }
 

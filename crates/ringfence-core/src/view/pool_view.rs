@@ -1,0 +1,198 @@
+use std::sync::Arc;
+
+use crate::{
+    pool::Pool,
+    ring::{KeyHash, Ring},
+};
+
+/// A pool with its ring and with what is known of its members' state, as one view has it.
+#[derive(Clone, Debug)]
+pub struct PoolView {
+    pool: Arc<Pool>,
+    ring: PoolRing,
+    /// A bit for each member: takes traffic, is healthy and not ejected.
+    usable: Box<[u64]>,
+    usable_count: usize,
+    /// Members that requests may go to now: the usable ones, or in panic all that take traffic.
+    eligible: Box<[u32]>,
+    panic: bool,
+}
+
+/// Where the order of a pool's members comes from.
+#[derive(Clone, Debug)]
+enum PoolRing {
+    Own(Arc<Ring>),
+    /// The ring of all instances, walked past those that are not in the pool: the same order without a ring of its own.
+    Whole {
+        ring: Arc<Ring>,
+        /// Place in the pool of each member of the ring, [`OUTSIDE`] for none.
+        member_of: Box<[u32]>,
+    },
+}
+
+const OUTSIDE: u32 = u32::MAX;
+
+impl PoolView {
+    /// With a ring made of this pool.
+    pub(super) fn new(
+        pool: Arc<Pool>,
+        ring: Arc<Ring>,
+        usable: Usability,
+        panic_threshold: u8,
+    ) -> Self {
+        Self::assemble(pool, PoolRing::Own(ring), usable, panic_threshold)
+    }
+
+    /// Without a ring of its own: `whole` is that of all instances of the pool's snapshot.
+    pub(super) fn on_whole_ring(
+        pool: Arc<Pool>,
+        whole: Arc<Ring>,
+        usable: Usability,
+        panic_threshold: u8,
+    ) -> Self {
+        let mut member_of = vec![OUTSIDE; pool.snapshot().len()].into_boxed_slice();
+        for (member, &index) in (0u32..).zip(pool.members()) {
+            if let Some(place) = member_of.get_mut(index as usize) {
+                *place = member;
+            }
+        }
+        let ring = PoolRing::Whole {
+            ring: whole,
+            member_of,
+        };
+        Self::assemble(pool, ring, usable, panic_threshold)
+    }
+
+    fn assemble(
+        pool: Arc<Pool>,
+        ring: PoolRing,
+        usability: Usability,
+        panic_threshold: u8,
+    ) -> Self {
+        let Usability {
+            usable,
+            usable_members,
+            takers,
+        } = usability;
+        let panic = usable_members.len() * 100 < takers.len() * usize::from(panic_threshold);
+        Self {
+            pool,
+            ring,
+            usable,
+            usable_count: usable_members.len(),
+            eligible: if panic { takers } else { usable_members }.into(),
+            panic,
+        }
+    }
+
+    /// The members.
+    #[must_use]
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    pub(super) fn shared_pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    /// The pool's own ring; `None` while a first request walks the ring of all instances in its stead.
+    #[must_use]
+    pub fn ring(&self) -> Option<&Arc<Ring>> {
+        match &self.ring {
+            PoolRing::Own(ring) => Some(ring),
+            PoolRing::Whole { .. } => None,
+        }
+    }
+
+    /// Whether a member takes traffic, is healthy and is not ejected.
+    #[must_use]
+    pub fn is_usable(&self, member: u32) -> bool {
+        self.usable
+            .get(member as usize / 64)
+            .is_some_and(|word| word & (1 << (member % 64)) != 0)
+    }
+
+    /// How many members are usable.
+    #[must_use]
+    pub fn usable_count(&self) -> usize {
+        self.usable_count
+    }
+
+    /// Whether so few of the members that take traffic are usable that health and ejection are ignored.
+    #[must_use]
+    pub fn is_panic(&self) -> bool {
+        self.panic
+    }
+
+    /// Members that requests may go to now, in id order: the usable ones, or in panic all that take traffic.
+    #[must_use]
+    pub fn eligible(&self) -> &[u32] {
+        &self.eligible
+    }
+
+    /// The distinct [eligible](Self::eligible) members clockwise from a key, the owner first. No allocation for the first
+    /// eight.
+    pub fn walk(&self, key: KeyHash) -> impl Iterator<Item = u32> + '_ {
+        let ring = match &self.ring {
+            PoolRing::Own(ring) | PoolRing::Whole { ring, .. } => ring,
+        };
+        ring.walk_at_most(self.eligible.len(), key, |place| {
+            self.member_of(place)
+                .is_some_and(|member| self.panic || self.is_usable(member))
+        })
+        .filter_map(|place| self.member_of(place))
+    }
+
+    fn member_of(&self, place: u32) -> Option<u32> {
+        match &self.ring {
+            PoolRing::Own(_) => Some(place),
+            PoolRing::Whole { member_of, .. } => member_of
+                .get(place as usize)
+                .copied()
+                .filter(|&member| member != OUTSIDE),
+        }
+    }
+}
+
+/// State of the members of a pool.
+#[derive(Debug)]
+pub(super) struct Usability {
+    usable: Box<[u64]>,
+    usable_members: Vec<u32>,
+    /// Members that take traffic, whatever their health.
+    takers: Vec<u32>,
+}
+
+impl Usability {
+    /// `is_out` says of a place in the snapshot whether the instance there is ejected.
+    pub(super) fn of(pool: &Pool, is_out: &dyn Fn(usize) -> bool) -> Self {
+        let mut usable = vec![0u64; pool.len().div_ceil(64)].into_boxed_slice();
+        let (mut usable_members, mut takers) = (Vec::new(), Vec::new());
+        for ((member, instance), &index) in (0u32..).zip(pool.iter()).zip(pool.members()) {
+            if !instance.takes_traffic() {
+                continue;
+            }
+            takers.push(member);
+            if instance.is_healthy() && !is_out(index as usize) {
+                usable_members.push(member);
+                if let Some(word) = usable.get_mut(member as usize / 64) {
+                    *word |= 1 << (member % 64);
+                }
+            }
+        }
+        Self {
+            usable,
+            usable_members,
+            takers,
+        }
+    }
+
+    pub(super) fn usable_count(&self) -> usize {
+        self.usable_members.len()
+    }
+
+    /// Whether the pool may serve although too few members are usable.
+    pub(super) fn may_panic(&self, panic_threshold: u8) -> bool {
+        panic_threshold > 0 && !self.takers.is_empty()
+    }
+}
