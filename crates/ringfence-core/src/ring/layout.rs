@@ -54,8 +54,24 @@ impl PointSource {
             .wrapping_add((u64::from(i) + 1).wrapping_mul(GOLDEN_GAMMA));
         let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        weakened(z ^ (z >> 31))
     }
+}
+
+#[cfg(not(test))]
+fn weakened(point: u64) -> u64 {
+    point
+}
+
+#[cfg(test)]
+fn weakened(point: u64) -> u64 {
+    point & (u64::MAX << (u64::BITS - POINT_BITS.get()))
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Top bits of a point that count; tests lower it to force collisions.
+    pub(super) static POINT_BITS: std::cell::Cell<u32> = const { std::cell::Cell::new(u64::BITS) };
 }
 
 /// How many points each instance of a snapshot has, with the cap on their sum applied.
