@@ -1,1 +1,27 @@
-//! ringfence-testkit
+//! Fakes and test helpers of Ringfence. Unpublished, and a dev-dependency only.
+//!
+//! | to test against | use |
+//! |---|---|
+//! | an HTTP or gRPC server that misbehaves | [`Backend`] with [`Behaviour`] and [`OnConnect`] |
+//! | TLS, SNI | [`TestCa`] and [`Backend::start_tls`] |
+//! | a port that refuses, a port that hangs | [`RefusedAddress`], [`SilentAddress`] |
+//! | a connection that goes dead without a word | [`Relay`] |
+//! | a tower service that checks readiness | [`ProbeService`] |
+//! | code that must not allocate | [`allocations`] |
+//!
+//! Everything listens on loopback, on ports that the system chooses. Helpers that wait have no deadline of their own, which
+//! paused tokio time would trip at once; what never comes is ended by the test runner.
+
+mod address;
+mod alloc;
+mod backend;
+mod probe;
+mod relay;
+mod tls;
+
+pub use address::{RefusedAddress, SilentAddress};
+pub use alloc::{AllocationInfo, allocations};
+pub use backend::{Answer, Backend, Behaviour, OnConnect, Recorded};
+pub use probe::{ProbeAnswer, ProbeCall, ProbeService};
+pub use relay::Relay;
+pub use tls::{ServerIdentity, TestCa};
