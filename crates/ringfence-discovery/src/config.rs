@@ -1,0 +1,268 @@
+use std::time::Duration;
+
+const MAX_DURATION: Duration = Duration::from_secs(24 * 60 * 60);
+const MIN_DURATION: Duration = Duration::from_millis(1);
+
+/// How a [`Supervisor`](crate::Supervisor) watches a service. The defaults are right for most programs.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use ringfence_discovery::WatchConfig;
+///
+/// let config = WatchConfig::default()
+///     .with_empty_hold(Duration::from_secs(20))?
+///     .with_max_loss_percent(70)?;
+/// assert_eq!(config.empty_hold(), Duration::from_secs(20));
+/// # Ok::<(), ringfence_discovery::WatchConfigError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct WatchConfig {
+    backoff_base: Duration,
+    backoff_max: Duration,
+    resync_interval: Option<Duration>,
+    resync_jitter_percent: u8,
+    fetch_timeout: Duration,
+    stale_after: Option<Duration>,
+    empty_hold: Duration,
+    max_loss_percent: Option<u8>,
+    seed: Option<u64>,
+}
+
+impl Default for WatchConfig {
+    fn default() -> Self {
+        Self {
+            backoff_base: Duration::from_millis(100),
+            backoff_max: Duration::from_secs(30),
+            resync_interval: Some(Duration::from_secs(300)),
+            resync_jitter_percent: 20,
+            fetch_timeout: Duration::from_secs(5),
+            stale_after: Some(Duration::from_secs(30)),
+            empty_hold: Duration::from_secs(10),
+            max_loss_percent: Some(50),
+            seed: None,
+        }
+    }
+}
+
+impl WatchConfig {
+    /// Ceiling of the first wait after a failure; it doubles with each further failure, up to
+    /// [`backoff_max`](Self::backoff_max). Every wait, the first included, is drawn evenly from zero to the ceiling.
+    /// Default 100 ms.
+    #[must_use]
+    pub fn backoff_base(&self) -> Duration {
+        self.backoff_base
+    }
+
+    /// Largest ceiling of a wait. Default 30 s.
+    #[must_use]
+    pub fn backoff_max(&self) -> Duration {
+        self.backoff_max
+    }
+
+    /// Sets the backoff: `base` from 1 ms, `max` from `base` to 24 h.
+    ///
+    /// # Errors
+    /// [`WatchConfigError`] when one is outside its range.
+    pub fn with_backoff(mut self, base: Duration, max: Duration) -> Result<Self, WatchConfigError> {
+        self.backoff_max = checked("backoff max", max)?;
+        if base < MIN_DURATION || base > max {
+            return Err(WatchConfigError {
+                field: "backoff base",
+                expected: "1 ms to the maximum",
+            });
+        }
+        self.backoff_base = base;
+        Ok(self)
+    }
+
+    /// Time between full reads of the registry beside the watch, as a net under watches that are silently dead. `None`: no
+    /// such reads. Default 5 min. Any successful read starts the interval anew.
+    #[must_use]
+    pub fn resync_interval(&self) -> Option<Duration> {
+        self.resync_interval
+    }
+
+    /// By how many percent of itself the interval varies, either way. Default 20.
+    #[must_use]
+    pub fn resync_jitter_percent(&self) -> u8 {
+        self.resync_jitter_percent
+    }
+
+    /// Sets the resync: `interval` from 1 ms to 24 h, `jitter_percent` from 0 to 90.
+    ///
+    /// # Errors
+    /// [`WatchConfigError`] when one is outside its range.
+    pub fn with_resync(
+        mut self,
+        interval: Duration,
+        jitter_percent: u8,
+    ) -> Result<Self, WatchConfigError> {
+        self.resync_interval = Some(checked("resync interval", interval)?);
+        if jitter_percent > 90 {
+            return Err(WatchConfigError {
+                field: "resync jitter",
+                expected: "0 to 90 percent",
+            });
+        }
+        self.resync_jitter_percent = jitter_percent;
+        Ok(self)
+    }
+
+    /// Switches the periodic full reads off. Reads that confirm a hold or probe a silent registry go on.
+    #[must_use]
+    pub fn without_resync(mut self) -> Self {
+        self.resync_interval = None;
+        self
+    }
+
+    /// How long one read may take before it counts as failed. Default 5 s.
+    #[must_use]
+    pub fn fetch_timeout(&self) -> Duration {
+        self.fetch_timeout
+    }
+
+    /// Sets the time limit of a read: 1 ms to 24 h.
+    ///
+    /// # Errors
+    /// [`WatchConfigError`] when it is outside its range.
+    pub fn with_fetch_timeout(mut self, timeout: Duration) -> Result<Self, WatchConfigError> {
+        self.fetch_timeout = checked("fetch timeout", timeout)?;
+        Ok(self)
+    }
+
+    /// Time without contact after which the data counts as stale; it stays in use. `None`: never. Default 30 s.
+    ///
+    /// Contact is an update from the watch, changed or not, or a successful read. A watch that is open and says nothing is no
+    /// contact; a registry that is silent for half to three quarters of this time is therefore asked by a read, so that one
+    /// that is merely quiet does not become stale.
+    #[must_use]
+    pub fn stale_after(&self) -> Option<Duration> {
+        self.stale_after
+    }
+
+    /// Sets the time without contact after which data is stale: 1 ms to 24 h.
+    ///
+    /// # Errors
+    /// [`WatchConfigError`] when it is outside its range.
+    pub fn with_stale_after(mut self, after: Duration) -> Result<Self, WatchConfigError> {
+        self.stale_after = Some(checked("stale after", after)?);
+        Ok(self)
+    }
+
+    /// Data never counts as stale, and a silent registry is not asked.
+    #[must_use]
+    pub fn without_staleness(mut self) -> Self {
+        self.stale_after = None;
+        self
+    }
+
+    /// How long a suspicious state (no instances, no such service, or a loss above
+    /// [`max_loss_percent`](Self::max_loss_percent)) is held back before a fresh reading of the same kind is believed. Zero:
+    /// everything is believed at once. Default 10 s.
+    #[must_use]
+    pub fn empty_hold(&self) -> Duration {
+        self.empty_hold
+    }
+
+    /// Sets the hold: 1 ms to 24 h.
+    ///
+    /// # Errors
+    /// [`WatchConfigError`] when it is outside its range.
+    pub fn with_empty_hold(mut self, hold: Duration) -> Result<Self, WatchConfigError> {
+        self.empty_hold = checked("empty hold", hold)?;
+        Ok(self)
+    }
+
+    /// Believes every state at once, also an empty one.
+    #[must_use]
+    pub fn without_hold(mut self) -> Self {
+        self.empty_hold = Duration::ZERO;
+        self
+    }
+
+    /// By how many percent the number of instances may fall in one step before the new state is held. `None`: only losing all
+    /// is held. Default 50.
+    ///
+    /// Ids that went are set off against ids that came: a deployment that replaces every instance by another is no loss.
+    #[must_use]
+    pub fn max_loss_percent(&self) -> Option<u8> {
+        self.max_loss_percent
+    }
+
+    /// Sets the largest loss that is believed at once: 1 to 99 percent.
+    ///
+    /// # Errors
+    /// [`WatchConfigError`] when it is outside its range.
+    pub fn with_max_loss_percent(mut self, percent: u8) -> Result<Self, WatchConfigError> {
+        if !(1..=99).contains(&percent) {
+            return Err(WatchConfigError {
+                field: "max loss",
+                expected: "1 to 99 percent",
+            });
+        }
+        self.max_loss_percent = Some(percent);
+        Ok(self)
+    }
+
+    /// Holds only the loss of all instances.
+    #[must_use]
+    pub fn without_max_loss(mut self) -> Self {
+        self.max_loss_percent = None;
+        self
+    }
+
+    /// Seed of the jitter; `None` (default) draws one per supervisor.
+    #[must_use]
+    pub fn seed(&self) -> Option<u64> {
+        self.seed
+    }
+
+    /// Fixes the jitter, so that a test or a simulation runs the same each time. Give each process its own in production.
+    #[must_use]
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+}
+
+/// A setting of [`WatchConfig`] is outside its range.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field} must be {expected}")]
+pub struct WatchConfigError {
+    field: &'static str,
+    expected: &'static str,
+}
+
+fn checked(field: &'static str, value: Duration) -> Result<Duration, WatchConfigError> {
+    if (MIN_DURATION..=MAX_DURATION).contains(&value) {
+        return Ok(value);
+    }
+    Err(WatchConfigError {
+        field,
+        expected: "1 ms to 24 h",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_checked_at_their_ends() {
+        let config = WatchConfig::default;
+        let (ms, day) = (Duration::from_millis(1), Duration::from_secs(86_400));
+        assert!(config().with_backoff(ms, ms).is_ok());
+        assert!(config().with_backoff(ms * 2, ms).is_err());
+        assert!(config().with_backoff(Duration::ZERO, ms).is_err());
+        assert!(config().with_resync(day, 90).is_ok());
+        assert!(config().with_resync(day + ms, 0).is_err());
+        assert!(config().with_resync(day, 91).is_err());
+        assert!(config().with_fetch_timeout(Duration::ZERO).is_err());
+        assert!(config().with_stale_after(Duration::ZERO).is_err());
+        assert!(config().with_empty_hold(Duration::MAX).is_err());
+        assert!(config().with_max_loss_percent(0).is_err());
+        let error = config().with_max_loss_percent(100).expect_err("100");
+        assert_eq!(error.to_string(), "max loss must be 1 to 99 percent");
+    }
+}

@@ -1,0 +1,140 @@
+use std::{fmt, sync::Arc};
+
+use ringfence_core::Snapshot;
+use tokio::time::Instant;
+
+use crate::{DiscoveryError, Provenance, RejectedRecord, Revision};
+
+/// What [`Supervisor::next`](crate::Supervisor::next) reports.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// The service's instances differ from those reported before, or are the first.
+    Snapshot(Accepted),
+    /// The registry does not know the service, confirmed where it had instances before.
+    NoSuchService,
+    /// The condition of the watch changed: stale or fresh, a hold began or ended, the watch failed in a new way or recovered.
+    /// Counters alone never cause one.
+    Status(WatchStatus),
+}
+
+/// A snapshot that passed all checks.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Accepted {
+    /// All instances; may be empty.
+    pub snapshot: Arc<Snapshot>,
+    /// The registry's counter for it.
+    pub revision: Option<Revision>,
+    /// Where it comes from.
+    pub provenance: Provenance,
+    /// Set when it had been held back as suspicious and proved right.
+    pub confirmed_loss: Option<HoldReason>,
+}
+
+/// Why a state is held back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum HoldReason {
+    /// The service has no instances any more.
+    Empty,
+    /// The registry does not know the service any more.
+    NoSuchService,
+    /// Many instances went in one step.
+    MassLoss {
+        /// Number of instances in use.
+        had: usize,
+        /// Number of instances in the state held back.
+        has: usize,
+    },
+}
+
+impl fmt::Display for HoldReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("no instances"),
+            Self::NoSuchService => f.write_str("no such service"),
+            Self::MassLoss { had, has } => write!(f, "{has} of {had} instances left"),
+        }
+    }
+}
+
+/// Condition and counters of one supervised watch.
+///
+/// The instants are those of tokio's clock. They tell how old the data may be; nothing is dropped because of them.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct WatchStatus {
+    /// When the registry was last heard: an update of the watch or a successful read. `None`: never yet.
+    pub last_contact: Option<Instant>,
+    /// Since when the data counts as stale; `None` while it is fresh.
+    pub stale_since: Option<Instant>,
+    /// The hold under way.
+    pub held: Option<HoldStatus>,
+    /// Why the watch does not work now; `None` once it delivers again.
+    pub watch_error: Option<Arc<DiscoveryError>>,
+    /// Why the last read failed; `None` once one succeeds.
+    pub fetch_error: Option<Arc<DiscoveryError>>,
+    /// The registry's counter for what was last read.
+    pub revision: Option<Revision>,
+    /// Where the state in use comes from; `None` before the first.
+    pub provenance: Option<Provenance>,
+    /// Records left out of what was last read.
+    pub rejected: Arc<[RejectedRecord]>,
+    /// Records left out of the state in use because another one had their id.
+    pub duplicates: usize,
+    /// What happened so far.
+    pub counters: WatchCounters,
+}
+
+impl WatchStatus {
+    /// Whether the registry has been out of contact for too long.
+    #[must_use]
+    pub fn is_stale(&self) -> bool {
+        self.stale_since.is_some()
+    }
+}
+
+/// A state is held back since then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HoldStatus {
+    /// Why.
+    pub reason: HoldReason,
+    /// Since when.
+    pub since: Instant,
+    /// From when on a reading of the same kind is believed.
+    pub until: Instant,
+}
+
+/// How often what happened since the supervisor was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WatchCounters {
+    /// Errors that the watch yielded.
+    pub watch_errors: u64,
+    /// Times the watch was opened anew.
+    pub watch_restarts: u64,
+    /// Reads that failed or took too long.
+    pub fetch_errors: u64,
+    /// Reads that succeeded, for whatever reason they were made.
+    pub resyncs: u64,
+    /// States reported.
+    pub accepted: u64,
+    /// Readings equal to the state in use.
+    pub unchanged: u64,
+    /// Updates skipped because the watch had a newer one ready.
+    pub superseded: u64,
+    /// Readings that were dropped because something newer was known.
+    pub outdated: u64,
+    /// Holds begun.
+    pub held: u64,
+    /// Holds that ended because the loss was real.
+    pub confirmed: u64,
+    /// Holds that ended because the registry showed instances again.
+    pub released: u64,
+    /// Records left out; a list of rejects that merely repeats is counted once.
+    pub rejected_records: u64,
+    /// Times the data became stale.
+    pub stale: u64,
+}
