@@ -1,4 +1,5 @@
 //! The echo server over a plain tonic channel.
+#![allow(clippy::unwrap_used, reason = "all of it is tests")]
 
 use std::time::Duration;
 

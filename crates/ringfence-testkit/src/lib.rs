@@ -2,6 +2,7 @@
 //!
 //! | to test against | use |
 //! |---|---|
+//! | a registry that says exactly this, now | [`ScriptedDiscovery`] |
 //! | an HTTP or gRPC server that misbehaves | [`Backend`] with [`Behaviour`] and [`OnConnect`] |
 //! | TLS, SNI | [`TestCa`] and [`Backend::start_tls`] |
 //! | a port that refuses, a port that hangs | [`RefusedAddress`], [`SilentAddress`] |
@@ -15,6 +16,7 @@
 mod address;
 mod alloc;
 mod backend;
+mod discovery;
 mod probe;
 mod relay;
 mod tls;
@@ -22,6 +24,7 @@ mod tls;
 pub use address::{RefusedAddress, SilentAddress};
 pub use alloc::{AllocationInfo, allocations};
 pub use backend::{Answer, Backend, Behaviour, OnConnect, Recorded};
+pub use discovery::ScriptedDiscovery;
 pub use probe::{ProbeAnswer, ProbeCall, ProbeService};
 pub use relay::Relay;
 pub use tls::{ServerIdentity, TestCa};
