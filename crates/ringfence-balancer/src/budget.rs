@@ -1,0 +1,233 @@
+//! The retry budget: how many hops a service allows in relation to its requests.
+
+use std::time::{Duration, Instant};
+
+use crate::ConfigError;
+
+/// Requests and hops are weighed against each other over this time.
+const WINDOW: Duration = Duration::from_secs(10);
+/// The window is kept in two halves; the older one falls out when the younger one is full.
+pub(crate) const HALF_WINDOW: Duration = Duration::from_secs(5);
+/// Tokens are counted in millionths so that the arithmetic is exact.
+const TOKEN: u64 = 1_000_000;
+
+/// How many hops (attempts after the first one) a service allows.
+///
+/// In any ten seconds at most [`percent`](Self::percent) of the requests of these seconds may hop,
+/// plus a floor of [`min_per_second`](Self::min_per_second), so that a service with little
+/// traffic can still fail over. All requests of a balancer share one budget, so a dying service
+/// sees at most that much extra load.
+///
+/// ```
+/// use ringfence_balancer::RetryBudget;
+///
+/// let budget = RetryBudget::default().with_percent(50)?.with_min_per_second(0);
+/// assert_eq!(budget.percent(), 50);
+/// # Ok::<(), ringfence_balancer::ConfigError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct RetryBudget {
+    percent: u32,
+    min_per_second: u32,
+}
+
+impl Default for RetryBudget {
+    fn default() -> Self {
+        Self {
+            percent: 20,
+            min_per_second: 3,
+        }
+    }
+}
+
+impl RetryBudget {
+    /// Hops allowed for each hundred requests; default 20, range 0..=1,000. Zero leaves the floor only.
+    ///
+    /// # Errors
+    /// [`ConfigError`] above 1,000.
+    pub fn with_percent(mut self, percent: u32) -> Result<Self, ConfigError> {
+        if percent > 1_000 {
+            return Err(ConfigError::out_of_range(
+                "retry_budget.percent",
+                percent,
+                "0..=1000",
+            ));
+        }
+        self.percent = percent;
+        Ok(self)
+    }
+
+    /// Hops allowed in each second whatever the traffic is; default 3. Zero switches the floor off.
+    #[must_use]
+    pub fn with_min_per_second(mut self, hops: u32) -> Self {
+        self.min_per_second = hops;
+        self
+    }
+
+    /// Hops allowed for each hundred requests.
+    #[must_use]
+    pub fn percent(&self) -> u32 {
+        self.percent
+    }
+
+    /// Hops allowed in each second whatever the traffic is.
+    #[must_use]
+    pub fn min_per_second(&self) -> u32 {
+        self.min_per_second
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Half {
+    requests: u64,
+    hops: u64,
+}
+
+/// The arithmetic of a [`RetryBudget`]; knows no clock.
+#[derive(Debug)]
+pub(crate) struct BudgetState {
+    config: RetryBudget,
+    /// Requests ever made, as seen by the last `fold`.
+    seen: u64,
+    older: Half,
+    younger: Half,
+    younger_since: Instant,
+    /// What is left of the floor, in millionths of a hop; at most one second's worth.
+    floor: u64,
+    floor_at: Instant,
+}
+
+impl BudgetState {
+    pub(crate) fn new(config: RetryBudget, now: Instant) -> Self {
+        Self {
+            config,
+            seen: 0,
+            older: Half::default(),
+            younger: Half::default(),
+            younger_since: now,
+            floor: u64::from(config.min_per_second) * TOKEN,
+            floor_at: now,
+        }
+    }
+
+    /// Takes note of the requests made so far. To be called at least each [`HALF_WINDOW`], because
+    /// requests are counted into the half in which they are noted.
+    pub(crate) fn fold(&mut self, requests: u64, now: Instant) {
+        let age = now.saturating_duration_since(self.younger_since);
+        if age >= WINDOW {
+            self.older = Half::default();
+            self.younger = Half::default();
+            self.younger_since = now;
+        } else if age >= HALF_WINDOW {
+            self.older = self.younger;
+            self.younger = Half::default();
+            self.younger_since = now;
+        }
+        self.younger.requests += requests.wrapping_sub(self.seen);
+        self.seen = requests;
+        self.refill_floor(now);
+    }
+
+    fn refill_floor(&mut self, now: Instant) {
+        let elapsed = now.saturating_duration_since(self.floor_at);
+        let rate = u64::from(self.config.min_per_second);
+        let micros = u64::try_from(elapsed.as_micros().min(1_000_000)).unwrap_or(1_000_000);
+        // One hop per second is one millionth of a hop per microsecond.
+        self.floor = (self.floor + rate * micros).min(rate * TOKEN);
+        self.floor_at = now;
+    }
+
+    /// Takes one hop from the budget; false if there is none left.
+    pub(crate) fn try_hop(&mut self, requests: u64, now: Instant) -> bool {
+        self.fold(requests, now);
+        let requests = self.older.requests + self.younger.requests;
+        let hops = self.older.hops + self.younger.hops;
+        let earned = u128::from(requests) * u128::from(self.config.percent);
+        if u128::from(hops + 1) * 100 <= earned {
+            self.younger.hops += 1;
+            return true;
+        }
+        if self.floor >= TOKEN {
+            self.floor -= TOKEN;
+            return true;
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hops(state: &mut BudgetState, requests: u64, now: Instant, tries: usize) -> usize {
+        (0..tries).filter(|_| state.try_hop(requests, now)).count()
+    }
+
+    #[test]
+    fn a_thousand_failing_requests_hop_at_most_203_times() {
+        let now = Instant::now();
+        let mut state = BudgetState::new(RetryBudget::default(), now);
+        assert_eq!(hops(&mut state, 1_000, now, 2_000), 203);
+    }
+
+    #[test]
+    fn the_same_holds_after_an_hour_of_quiet() {
+        let start = Instant::now();
+        let mut state = BudgetState::new(RetryBudget::default(), start);
+        let now = start + Duration::from_secs(3_600);
+        assert_eq!(hops(&mut state, 1_000, now, 2_000), 203);
+    }
+
+    #[test]
+    fn low_traffic_lives_on_the_floor() {
+        let start = Instant::now();
+        let mut state = BudgetState::new(RetryBudget::default(), start);
+        for second in 0..60 {
+            let now = start + Duration::from_secs(second);
+            assert!(hops(&mut state, second * 2, now, 2) == 2, "second {second}");
+        }
+    }
+
+    #[test]
+    fn the_floor_does_not_pile_up() {
+        let start = Instant::now();
+        let config = RetryBudget::default().with_percent(0).expect("in range");
+        let mut state = BudgetState::new(config, start);
+        assert_eq!(hops(&mut state, 0, start, 10), 3);
+        let later = start + Duration::from_secs(600);
+        assert_eq!(hops(&mut state, 0, later, 10), 3);
+        assert_eq!(
+            hops(&mut state, 0, later + Duration::from_millis(400), 10),
+            1
+        );
+    }
+
+    #[test]
+    fn requests_older_than_the_window_earn_nothing() {
+        let start = Instant::now();
+        let config = RetryBudget::default().with_min_per_second(0);
+        let mut state = BudgetState::new(config, start);
+        state.fold(1_000_000, start);
+        assert_eq!(hops(&mut state, 1_000_000, start + WINDOW * 2, 10), 0);
+    }
+
+    #[test]
+    fn nothing_allowed_means_nothing() {
+        let now = Instant::now();
+        let config = RetryBudget::default()
+            .with_min_per_second(0)
+            .with_percent(0)
+            .expect("in range");
+        let mut state = BudgetState::new(config, now);
+        assert_eq!(hops(&mut state, 1_000, now, 10), 0);
+        assert!(RetryBudget::default().with_percent(1_001).is_err());
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_is_harmless() {
+        let now = Instant::now() + Duration::from_secs(100);
+        let mut state = BudgetState::new(RetryBudget::default(), now);
+        assert!(state.try_hop(0, now - Duration::from_secs(50)));
+    }
+}

@@ -1,0 +1,286 @@
+use std::time::Duration;
+
+use ringfence_core::{RingConfig, TagRouting};
+use ringfence_discovery::WatchConfig;
+
+use crate::{ConfigError, MAX_CANDIDATES, OutlierConfig, RetryBudget};
+
+/// What happens with a request that has no key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum MissingKey {
+    /// Two instances are drawn at random and the one with fewer requests in flight is taken.
+    #[default]
+    P2c,
+    /// The usable instances take turns.
+    RoundRobin,
+    /// One is drawn at random.
+    Random,
+    /// The pick fails with [`PickError::KeyRequired`](crate::PickError::KeyRequired).
+    Reject,
+}
+
+/// Settings of a [`Balancer`](crate::Balancer).
+///
+/// ```
+/// use ringfence_balancer::{BalancerConfig, MissingKey};
+///
+/// let config = BalancerConfig::default()
+///     .with_missing_key(MissingKey::Reject)
+///     .with_max_attempts(2)?;
+/// assert_eq!(config.max_attempts(), 2);
+/// # Ok::<(), ringfence_balancer::ConfigError>(())
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct BalancerConfig {
+    ring: RingConfig,
+    routing: TagRouting,
+    watch: WatchConfig,
+    outlier: OutlierConfig,
+    retry_budget: RetryBudget,
+    missing_key: MissingKey,
+    update_merge_window: Duration,
+    max_merge_delay: Duration,
+    ready_timeout: Duration,
+    max_attempts: usize,
+    panic_threshold: u8,
+    max_key_len: usize,
+    max_pools: usize,
+}
+
+impl Default for BalancerConfig {
+    fn default() -> Self {
+        Self {
+            ring: RingConfig::default(),
+            routing: TagRouting::default(),
+            watch: WatchConfig::default(),
+            outlier: OutlierConfig::default(),
+            retry_budget: RetryBudget::default(),
+            missing_key: MissingKey::default(),
+            update_merge_window: Duration::from_millis(200),
+            max_merge_delay: Duration::from_secs(2),
+            ready_timeout: Duration::from_secs(5),
+            max_attempts: 3,
+            panic_threshold: 50,
+            max_key_len: 1_024,
+            max_pools: 1_024,
+        }
+    }
+}
+
+impl BalancerConfig {
+    /// Points, seed and size limit of the rings; every client of a service must use the same.
+    #[must_use]
+    pub fn with_ring(mut self, ring: RingConfig) -> Self {
+        self.ring = ring;
+        self
+    }
+
+    /// How the tags of a request become pools.
+    #[must_use]
+    pub fn with_routing(mut self, routing: TagRouting) -> Self {
+        self.routing = routing;
+        self
+    }
+
+    /// Backoff, resync, staleness and the hold of suspicious snapshots.
+    #[must_use]
+    pub fn with_watch(mut self, watch: WatchConfig) -> Self {
+        self.watch = watch;
+        self
+    }
+
+    /// Ejection of instances that keep failing.
+    #[must_use]
+    pub fn with_outlier(mut self, outlier: OutlierConfig) -> Self {
+        self.outlier = outlier;
+        self
+    }
+
+    /// Hops allowed in relation to requests.
+    #[must_use]
+    pub fn with_retry_budget(mut self, budget: RetryBudget) -> Self {
+        self.retry_budget = budget;
+        self
+    }
+
+    /// What happens with a request without a key; default [`MissingKey::P2c`].
+    #[must_use]
+    pub fn with_missing_key(mut self, missing_key: MissingKey) -> Self {
+        self.missing_key = missing_key;
+        self
+    }
+
+    /// Additions, weight and tag changes are applied when nothing new came for this long; default
+    /// 200 ms, range 0..=60 s. Zero applies each snapshot at once. The first snapshot, removals,
+    /// drains, health changes and the first usable instance never wait.
+    ///
+    /// Envoy's knob of this name merges health, weight and metadata changes but not membership;
+    /// this one merges additions too.
+    ///
+    /// # Errors
+    /// [`ConfigError`] above 60 s.
+    pub fn with_update_merge_window(mut self, window: Duration) -> Result<Self, ConfigError> {
+        self.update_merge_window = at_most_a_minute("update_merge_window", window)?;
+        Ok(self)
+    }
+
+    /// The longest that [`update_merge_window`](Self::update_merge_window) may hold a change back;
+    /// default 2 s, range 0..=60 s.
+    ///
+    /// # Errors
+    /// [`ConfigError`] above 60 s.
+    pub fn with_max_merge_delay(mut self, delay: Duration) -> Result<Self, ConfigError> {
+        self.max_merge_delay = at_most_a_minute("max_merge_delay", delay)?;
+        Ok(self)
+    }
+
+    /// How long [`Balancer::ready`](crate::Balancer::ready) waits for the first view; default 5 s. Zero
+    /// does not wait.
+    #[must_use]
+    pub fn with_ready_timeout(mut self, timeout: Duration) -> Self {
+        self.ready_timeout = timeout;
+        self
+    }
+
+    /// Candidates of a decision, the first one included; default 3, range 1..=8.
+    ///
+    /// # Errors
+    /// [`ConfigError`] out of the range.
+    pub fn with_max_attempts(mut self, attempts: usize) -> Result<Self, ConfigError> {
+        if !(1..=MAX_CANDIDATES).contains(&attempts) {
+            return Err(ConfigError::out_of_range("max_attempts", attempts, "1..=8"));
+        }
+        self.max_attempts = attempts;
+        Ok(self)
+    }
+
+    /// When less than this share of a pool is usable, in per cent, health and ejection are ignored
+    /// in this pool (the few that are left would be overrun, and the registry may be wrong);
+    /// default 50, range 0..=100. Zero never ignores them. Disabled and drained instances get no
+    /// traffic in any case.
+    ///
+    /// # Errors
+    /// [`ConfigError`] above 100.
+    pub fn with_panic_threshold(mut self, percent: u8) -> Result<Self, ConfigError> {
+        if percent > 100 {
+            return Err(ConfigError::out_of_range(
+                "panic_threshold",
+                percent,
+                "0..=100",
+            ));
+        }
+        self.panic_threshold = percent;
+        Ok(self)
+    }
+
+    /// Longer keys count as absent and are counted; default 1,024 bytes.
+    #[must_use]
+    pub fn with_max_key_len(mut self, bytes: usize) -> Self {
+        self.max_key_len = bytes;
+        self
+    }
+
+    /// How many different request tags have their pools prepared; default 1,024, range 1..=65,536.
+    /// Beyond it the least recently used go; requests with such tags are served all the same,
+    /// slower.
+    ///
+    /// # Errors
+    /// [`ConfigError`] out of the range.
+    pub fn with_max_pools(mut self, pools: usize) -> Result<Self, ConfigError> {
+        if !(1..=65_536).contains(&pools) {
+            return Err(ConfigError::out_of_range("max_pools", pools, "1..=65536"));
+        }
+        self.max_pools = pools;
+        Ok(self)
+    }
+
+    /// Points, seed and size limit of the rings.
+    #[must_use]
+    pub fn ring(&self) -> &RingConfig {
+        &self.ring
+    }
+
+    /// How the tags of a request become pools.
+    pub fn routing(&self) -> &TagRouting {
+        &self.routing
+    }
+
+    /// Backoff, resync, staleness and the hold of suspicious snapshots.
+    #[must_use]
+    pub fn watch(&self) -> &WatchConfig {
+        &self.watch
+    }
+
+    /// Ejection of instances that keep failing.
+    #[must_use]
+    pub fn outlier(&self) -> &OutlierConfig {
+        &self.outlier
+    }
+
+    /// Hops allowed in relation to requests.
+    #[must_use]
+    pub fn retry_budget(&self) -> &RetryBudget {
+        &self.retry_budget
+    }
+
+    /// What happens with a request without a key.
+    #[must_use]
+    pub fn missing_key(&self) -> MissingKey {
+        self.missing_key
+    }
+
+    /// How long a change that may wait does wait.
+    #[must_use]
+    pub fn update_merge_window(&self) -> Duration {
+        self.update_merge_window
+    }
+
+    /// The longest that a change is held back.
+    #[must_use]
+    pub fn max_merge_delay(&self) -> Duration {
+        self.max_merge_delay
+    }
+
+    /// How long callers wait for the first view.
+    #[must_use]
+    pub fn ready_timeout(&self) -> Duration {
+        self.ready_timeout
+    }
+
+    /// Candidates of a decision, the first one included.
+    #[must_use]
+    pub fn max_attempts(&self) -> usize {
+        self.max_attempts
+    }
+
+    /// Usable share of a pool, in per cent, below which health and ejection are ignored.
+    #[must_use]
+    pub fn panic_threshold(&self) -> u8 {
+        self.panic_threshold
+    }
+
+    /// The longest key, in bytes.
+    #[must_use]
+    pub fn max_key_len(&self) -> usize {
+        self.max_key_len
+    }
+
+    /// How many different request tags have their pools prepared.
+    #[must_use]
+    pub fn max_pools(&self) -> usize {
+        self.max_pools
+    }
+}
+
+fn at_most_a_minute(field: &'static str, time: Duration) -> Result<Duration, ConfigError> {
+    if time > Duration::from_secs(60) {
+        return Err(ConfigError::out_of_range(
+            field,
+            format_args!("{time:?}"),
+            "0..=60s",
+        ));
+    }
+    Ok(time)
+}

@@ -1,0 +1,121 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringfence_core::StageOutcome;
+use ringfence_discovery::{DiscoveryError, ServiceKey};
+use thiserror::Error;
+
+/// A setting is out of its legal range.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{field} is {value}, allowed is {allowed}")]
+pub struct ConfigError {
+    field: &'static str,
+    value: String,
+    allowed: &'static str,
+}
+
+impl ConfigError {
+    pub(crate) fn out_of_range(
+        field: &'static str,
+        value: impl fmt::Display,
+        allowed: &'static str,
+    ) -> Self {
+        Self {
+            field,
+            value: value.to_string(),
+            allowed,
+        }
+    }
+
+    /// The setting, for example `max_attempts`.
+    #[must_use]
+    pub fn field(&self) -> &str {
+        self.field
+    }
+}
+
+/// A balancer could not be started.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// There is no tokio runtime around the caller, so there is nothing to run the task on.
+    #[error("a balancer must be built inside of a tokio runtime")]
+    NoRuntime,
+}
+
+/// No instance could be chosen.
+#[derive(Debug, Clone, Error)]
+#[non_exhaustive]
+pub enum PickError {
+    /// The registry has not answered yet. Only before the first view; later the last good view
+    /// is used however long the registry is away.
+    #[error(
+        "service {service} has no view yet after {waited:?}{}",
+        last_error_text(last_error.as_deref())
+    )]
+    NotReady {
+        /// The service that was asked for.
+        service: ServiceKey,
+        /// How long this caller waited; zero for a pick, which never waits.
+        waited: Duration,
+        /// What the registry's watch ran into most recently.
+        #[source]
+        last_error: Option<Arc<DiscoveryError>>,
+    },
+    /// The registry answered that it does not know the service, which is not the same as a service
+    /// without instances. It is used as soon as the registry knows it.
+    #[error("the registry knows no service {service}")]
+    NoSuchService {
+        /// The service that was asked for.
+        service: ServiceKey,
+    },
+    /// No pool that the request may use has an instance that may take traffic.
+    #[error(
+        "service {service} has no instance for the request; {}",
+        tried_text(tried)
+    )]
+    NoInstances {
+        /// The service that was asked for.
+        service: ServiceKey,
+        /// The pools tried, in this order.
+        tried: Vec<StageOutcome>,
+    },
+    /// The request has no key and [`MissingKey::Reject`](crate::MissingKey::Reject) is set.
+    #[error("service {service} takes only requests with a key")]
+    KeyRequired {
+        /// The service that was asked for.
+        service: ServiceKey,
+    },
+    /// [`Balancer::shutdown`](crate::Balancer::shutdown) was called.
+    #[error("the balancer of service {service} was shut down")]
+    ShutDown {
+        /// The service that was asked for.
+        service: ServiceKey,
+    },
+}
+
+impl PickError {
+    /// Whether the same request may succeed later without a change by the caller.
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            Self::NotReady { .. } | Self::NoSuchService { .. } | Self::NoInstances { .. } => true,
+            Self::KeyRequired { .. } | Self::ShutDown { .. } => false,
+        }
+    }
+}
+
+fn last_error_text(error: Option<&DiscoveryError>) -> String {
+    error.map_or_else(String::new, |error| {
+        format!("; discovery last failed with: {error}")
+    })
+}
+
+fn tried_text(tried: &[StageOutcome]) -> String {
+    if tried.is_empty() {
+        return "no pool is configured for it".to_owned();
+    }
+    let stages: Vec<String> = tried.iter().map(ToString::to_string).collect();
+    format!("tried {}", stages.join(", "))
+}

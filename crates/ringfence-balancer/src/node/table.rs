@@ -1,0 +1,72 @@
+use std::collections::HashMap;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Weak};
+
+use ringfence_core::Snapshot;
+
+use super::{FailureSender, Node, NodeIdentity, Seat};
+
+/// The nodes of a service by identity.
+///
+/// It holds them weakly: the published state keeps those of the snapshot alive, running attempts
+/// those that left. One that comes back while an attempt is still running gets its old
+/// node again, with its connections and its count.
+#[derive(Debug)]
+pub(crate) struct NodeTable {
+    nodes: HashMap<NodeIdentity, Weak<Node>>,
+    alive: Arc<AtomicUsize>,
+    failures: FailureSender,
+}
+
+impl NodeTable {
+    pub(crate) fn new(failures: FailureSender, alive: Arc<AtomicUsize>) -> Self {
+        Self {
+            nodes: HashMap::new(),
+            alive,
+            failures,
+        }
+    }
+
+    /// Seats for all instances of a snapshot, in its order. What did not change since
+    /// `previous` is reused.
+    pub(crate) fn seat(&mut self, snapshot: &Snapshot, previous: &[Arc<Seat>]) -> Box<[Arc<Seat>]> {
+        let mut previous = previous.iter().peekable();
+        let seats = snapshot
+            .instances()
+            .iter()
+            .map(|instance| {
+                // Both lists are in id order.
+                while previous
+                    .next_if(|seat| seat.instance.id() < instance.id())
+                    .is_some()
+                {}
+                if let Some(seat) = previous.peek().filter(|seat| seat.instance == *instance) {
+                    return Arc::clone(seat);
+                }
+                Arc::new(Seat {
+                    node: self.node(NodeIdentity::of(instance)),
+                    instance: Arc::clone(instance),
+                })
+            })
+            .collect();
+        self.nodes.retain(|_, node| node.strong_count() > 0);
+        seats
+    }
+
+    pub(crate) fn get(&self, identity: &NodeIdentity) -> Option<Arc<Node>> {
+        self.nodes.get(identity).and_then(Weak::upgrade)
+    }
+
+    fn node(&mut self, identity: NodeIdentity) -> Arc<Node> {
+        if let Some(node) = self.get(&identity) {
+            return node;
+        }
+        let node = Arc::new(Node::new(
+            identity.clone(),
+            self.failures.clone(),
+            Arc::clone(&self.alive),
+        ));
+        self.nodes.insert(identity, Arc::downgrade(&node));
+        node
+    }
+}

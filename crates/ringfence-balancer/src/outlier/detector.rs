@@ -1,0 +1,263 @@
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::time::{Duration, Instant};
+
+use super::OutlierConfig;
+
+/// Departed instances whose record is kept, so that leaving and coming back is no way out of an
+/// ejection; the oldest go first.
+const MAX_DEPARTED: usize = 1_024;
+
+/// What became of a report that an instance keeps failing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Ejected {
+        length: Duration,
+        times: u32,
+    },
+    /// The share, or the rule that the last one stays, forbids it.
+    AtLimit,
+    AlreadyEjected,
+}
+
+#[derive(Debug)]
+struct Record {
+    /// Ejections in a row; falls only by proven success.
+    times: u32,
+    ejected_until: Option<Instant>,
+    successes: u64,
+    next_decay: Instant,
+    /// Member of the current snapshot and healthy there, or the time when it left.
+    presence: Presence,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Presence {
+    Member { healthy: bool },
+    DepartedAt(Instant),
+}
+
+impl Record {
+    fn is_ejected_member(&self) -> bool {
+        self.ejected_until.is_some() && matches!(self.presence, Presence::Member { .. })
+    }
+
+    fn is_ejected_healthy(&self) -> bool {
+        self.ejected_until.is_some() && self.presence == Presence::Member { healthy: true }
+    }
+}
+
+/// Which instances are ejected and until when. Knows no clock and no randomness.
+///
+/// Only instances that were ejected have a record here; healthy ones cost nothing.
+#[derive(Debug)]
+pub(crate) struct Detector<K> {
+    config: OutlierConfig,
+    records: HashMap<K, Record>,
+    total: usize,
+    healthy: usize,
+}
+
+impl<K: Clone + Eq + Hash> Detector<K> {
+    pub(crate) fn new(config: OutlierConfig) -> Self {
+        Self {
+            config,
+            records: HashMap::new(),
+            total: 0,
+            healthy: 0,
+        }
+    }
+
+    pub(crate) fn ejected(&self) -> usize {
+        self.records
+            .values()
+            .filter(|record| record.is_ejected_member())
+            .count()
+    }
+
+    pub(crate) fn is_ejected(&self, key: &K) -> bool {
+        self.records.get(key).is_some_and(Record::is_ejected_member)
+    }
+
+    /// Members that have a record: ejected now, or not yet forgiven.
+    pub(crate) fn recorded(&self) -> impl Iterator<Item = &K> {
+        self.records.keys()
+    }
+
+    /// A new snapshot: `total` instances take traffic, `healthy` of them are healthy; `member` says
+    /// whether a recorded one is among them, and healthy. Gives those that return early, because
+    /// the share or the rule that the last one stays asks for it.
+    pub(crate) fn resize(
+        &mut self,
+        total: usize,
+        healthy: usize,
+        member: impl Fn(&K) -> Option<bool>,
+        now: Instant,
+    ) -> Vec<K> {
+        self.total = total;
+        self.healthy = healthy;
+        for (key, record) in &mut self.records {
+            record.presence = match (member(key), record.presence) {
+                (Some(healthy), _) => Presence::Member { healthy },
+                (None, Presence::Member { .. }) => Presence::DepartedAt(now),
+                (None, departed) => departed,
+            };
+        }
+        self.forget_surplus();
+        let mut returned = Vec::new();
+        let allowed = self.config.allowed(total);
+        while self.ejected() > allowed {
+            if !self.return_earliest(Record::is_ejected_member, now, &mut returned) {
+                break;
+            }
+        }
+        if healthy > 0 && self.ejected_healthy() >= healthy {
+            self.return_earliest(Record::is_ejected_healthy, now, &mut returned);
+        }
+        returned
+    }
+
+    fn ejected_healthy(&self) -> usize {
+        self.records
+            .values()
+            .filter(|record| record.is_ejected_healthy())
+            .count()
+    }
+
+    fn return_earliest(
+        &mut self,
+        which: impl Fn(&Record) -> bool,
+        now: Instant,
+        returned: &mut Vec<K>,
+    ) -> bool {
+        let base = self.config.base_ejection_time();
+        let earliest = self
+            .records
+            .iter_mut()
+            .filter(|(_, record)| which(record))
+            .min_by_key(|(_, record)| record.ejected_until);
+        let Some((key, record)) = earliest else {
+            return false;
+        };
+        record.ejected_until = None;
+        record.next_decay = now + base;
+        returned.push(key.clone());
+        true
+    }
+
+    fn forget_surplus(&mut self) {
+        let mut departed: Vec<(Instant, K)> = self
+            .records
+            .iter()
+            .filter_map(|(key, record)| match record.presence {
+                Presence::DepartedAt(at) => Some((at, key.clone())),
+                Presence::Member { .. } => None,
+            })
+            .collect();
+        if departed.len() > MAX_DEPARTED {
+            departed.sort_by_key(|(at, _)| *at);
+            let surplus = departed.len() - MAX_DEPARTED;
+            for (_, key) in departed.into_iter().take(surplus) {
+                self.records.remove(&key);
+            }
+        }
+    }
+
+    /// A member failed often enough in a row. `healthy`: as the registry says; `jitter` in 0..1.
+    pub(crate) fn failing(&mut self, key: &K, healthy: bool, jitter: f64, now: Instant) -> Verdict {
+        if self.is_ejected(key) {
+            return Verdict::AlreadyEjected;
+        }
+        let usable = self.healthy.saturating_sub(self.ejected_healthy());
+        let usable_without = usable.saturating_sub(usize::from(healthy));
+        if self.ejected() + 1 > self.config.allowed(self.total) || usable_without == 0 {
+            return Verdict::AtLimit;
+        }
+        let record = self.records.entry(key.clone()).or_insert(Record {
+            times: 0,
+            ejected_until: None,
+            successes: 0,
+            next_decay: now,
+            presence: Presence::Member { healthy },
+        });
+        record.times = record.times.saturating_add(1);
+        record.successes = 0;
+        record.presence = Presence::Member { healthy };
+        let length = ejection_length(&self.config, record.times, jitter);
+        record.ejected_until = Some(now + length);
+        Verdict::Ejected {
+            length,
+            times: record.times,
+        }
+    }
+
+    /// Takes note of successes of a member that was ejected before.
+    pub(crate) fn succeeded(&mut self, key: &K, successes: u64) {
+        if let Some(record) = self.records.get_mut(key) {
+            if record.ejected_until.is_none() {
+                record.successes += successes;
+            }
+        }
+    }
+
+    /// When [`due`](Self::due) is to be asked next.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.records.values().map(|record| self.next(record)).min()
+    }
+
+    fn next(&self, record: &Record) -> Instant {
+        let member = record.ejected_until.unwrap_or(record.next_decay);
+        match record.presence {
+            Presence::Member { .. } => member,
+            Presence::DepartedAt(at) => at + self.config.max_ejection_time(),
+        }
+    }
+
+    /// Ends the ejections that are over, forgives what was made good, forgets who left long ago.
+    /// Gives the members that are back.
+    pub(crate) fn due(&mut self, now: Instant) -> Vec<K> {
+        let mut returned = Vec::new();
+        let config = self.config;
+        let base = config.base_ejection_time();
+        self.records.retain(|key, record| {
+            if let Presence::DepartedAt(at) = record.presence {
+                return now.saturating_duration_since(at) < config.max_ejection_time();
+            }
+            match record.ejected_until {
+                Some(until) if until <= now => {
+                    record.ejected_until = None;
+                    record.next_decay = now + base;
+                    returned.push(key.clone());
+                }
+                None if record.next_decay <= now => {
+                    record.next_decay = now + base;
+                    if record.successes >= u64::from(config.consecutive_failures().max(1)) {
+                        record.successes = 0;
+                        record.times = record.times.saturating_sub(1);
+                    }
+                }
+                _ => {}
+            }
+            record.times > 0
+        });
+        returned
+    }
+}
+
+fn ejection_length(config: &OutlierConfig, times: u32, jitter: f64) -> Duration {
+    const JITTER: f64 = 0.1;
+    let max = config.max_ejection_time();
+    let length = config.base_ejection_time().saturating_mul(times).min(max);
+    let share = if jitter.is_finite() {
+        jitter.clamp(0.0, 1.0)
+    } else {
+        0.0
+    };
+    let jitter = length.mul_f64(JITTER * share);
+    // Instances that reached the maximum together must not come back together either.
+    if length + jitter <= max {
+        length + jitter
+    } else {
+        length.saturating_sub(jitter)
+    }
+}

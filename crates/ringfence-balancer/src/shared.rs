@@ -1,0 +1,135 @@
+//! What the balancer's handles and its task have in common.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use ringfence_core::Route;
+use ringfence_discovery::{DiscoveryError, ServiceKey, WatchStatus};
+use tokio::time::Instant;
+
+use crate::budget::BudgetState;
+use crate::counter::StripedCounter;
+use crate::routes::RouteWishes;
+use crate::state::{Published, ViewCell};
+use crate::{BalancerConfig, PickError};
+
+/// Counters that requests raise.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) picks: StripedCounter,
+    pub(crate) keyless: StripedCounter,
+    pub(crate) long_keys: StripedCounter,
+    pub(crate) fallbacks: StripedCounter,
+    pub(crate) panic_picks: StripedCounter,
+    pub(crate) no_instances: StripedCounter,
+    pub(crate) unprepared: StripedCounter,
+    pub(crate) hops_granted: AtomicU64,
+    pub(crate) hops_denied: AtomicU64,
+}
+
+/// What only the task changes and only [`status`](crate::Balancer::status) reads.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct TaskReport {
+    pub(crate) watch: WatchStatus,
+    pub(crate) merged: u64,
+    pub(crate) ejections: u64,
+    pub(crate) ejections_refused: u64,
+    pub(crate) pools_prepared: u64,
+    pub(crate) pools_evicted: u64,
+    pub(crate) failed_builds: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) service: ServiceKey,
+    pub(crate) config: BalancerConfig,
+    pub(crate) cell: ViewCell,
+    pub(crate) counters: Counters,
+    pub(crate) wishes: RouteWishes,
+    /// Whose turn it is in round robin.
+    pub(crate) turn: AtomicUsize,
+    pub(crate) nodes_alive: Arc<AtomicUsize>,
+    budget: Mutex<BudgetState>,
+    report: Mutex<TaskReport>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing is left half-done under these locks, so a panic elsewhere does not matter.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    pub(crate) fn new(service: ServiceKey, config: BalancerConfig) -> Self {
+        let budget = BudgetState::new(*config.retry_budget(), Instant::now().into_std());
+        Self {
+            service,
+            cell: ViewCell::default(),
+            counters: Counters::default(),
+            wishes: RouteWishes::new(config.max_pools()),
+            turn: AtomicUsize::new(0),
+            nodes_alive: Arc::default(),
+            budget: Mutex::new(budget),
+            report: Mutex::default(),
+            config,
+        }
+    }
+
+    pub(crate) fn try_hop(&self) -> bool {
+        let picks = self.counters.picks.total();
+        let granted = lock(&self.budget).try_hop(picks, Instant::now().into_std());
+        let counter = if granted {
+            &self.counters.hops_granted
+        } else {
+            &self.counters.hops_denied
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        granted
+    }
+
+    pub(crate) fn fold_budget(&self) {
+        let picks = self.counters.picks.total();
+        lock(&self.budget).fold(picks, Instant::now().into_std());
+    }
+
+    pub(crate) fn report(&self) -> TaskReport {
+        lock(&self.report).clone()
+    }
+
+    pub(crate) fn set_report(&self, report: TaskReport) {
+        *lock(&self.report) = report;
+    }
+
+    fn last_error(&self) -> Option<Arc<DiscoveryError>> {
+        let watch = &lock(&self.report).watch;
+        watch
+            .watch_error
+            .clone()
+            .or_else(|| watch.fetch_error.clone())
+    }
+
+    /// Why there is no published state.
+    pub(crate) fn without_view(&self, waited: Duration) -> PickError {
+        let service = self.service.clone();
+        if self.cell.is_closed() {
+            return PickError::ShutDown { service };
+        }
+        PickError::NotReady {
+            service,
+            waited,
+            last_error: self.last_error(),
+        }
+    }
+
+    pub(crate) fn no_instances(&self, published: &Published, route: &Route) -> PickError {
+        let service = self.service.clone();
+        if !published.known {
+            return PickError::NoSuchService { service };
+        }
+        self.counters.no_instances.increment();
+        PickError::NoInstances {
+            service,
+            tried: route.stages().to_vec(),
+        }
+    }
+}

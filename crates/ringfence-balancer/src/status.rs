@@ -1,0 +1,76 @@
+use std::time::Duration;
+
+use ringfence_core::Fingerprint;
+use ringfence_discovery::{ServiceKey, WatchStatus};
+
+/// What a balancer is doing, for logs, metrics and tests.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Status {
+    /// The service.
+    pub service: ServiceKey,
+    /// Number of the view that requests read; rises with each one. Zero: none yet.
+    pub epoch: u64,
+    /// Digest of the ring of all instances; clients with equal ones route alike.
+    pub fingerprint: Option<Fingerprint>,
+    /// Whether the registry knows the service, as far as is known.
+    pub service_exists: bool,
+    /// Instances in the snapshot.
+    pub instances: usize,
+    /// Those of them that are enabled, not drained, healthy and not ejected.
+    pub usable: usize,
+    /// Those of them that outlier detection keeps out.
+    pub ejected: usize,
+    /// Pools that have a ring.
+    pub pools: usize,
+    /// Those of them in which health and ejection are ignored, because too few members are usable.
+    pub pools_in_panic: usize,
+    /// Nodes in memory, those of departed instances with running attempts included.
+    pub nodes: usize,
+    /// How long the registry has been out of contact, once that is too long; `None` while it is in contact.
+    pub stale_for: Option<Duration>,
+    /// State and counters of the watch, as of the last event or a few seconds ago.
+    pub watch: WatchStatus,
+    /// Counters since the start.
+    pub counters: BalancerCounters,
+}
+
+/// Counters of a balancer since its start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BalancerCounters {
+    /// Picks, failed ones included.
+    pub picks: u64,
+    /// Picks for which [`MissingKey`](crate::MissingKey) decided.
+    pub picks_without_key: u64,
+    /// Keys that were too long and counted as absent.
+    pub keys_too_long: u64,
+    /// Picks that an earlier stage of their route could not serve.
+    pub picks_fallback: u64,
+    /// Picks that ignored health and ejection.
+    pub picks_in_panic: u64,
+    /// Picks that found no instance.
+    pub picks_no_instances: u64,
+    /// Picks whose pools were not prepared yet.
+    pub picks_unprepared: u64,
+    /// Hops that the retry budget granted.
+    pub hops_granted: u64,
+    /// Hops that it denied.
+    pub hops_denied: u64,
+    /// Views published.
+    pub views_published: u64,
+    /// Views that were finished too late and dropped.
+    pub views_discarded: u64,
+    /// Views that could not be built; the one before stayed.
+    pub views_failed: u64,
+    /// Snapshots that the merge window folded into a later one.
+    pub snapshots_merged: u64,
+    /// Request tags whose pools were prepared.
+    pub pools_prepared: u64,
+    /// Request tags whose pools were dropped, because others were used more recently.
+    pub pools_evicted: u64,
+    /// Ejections.
+    pub ejections: u64,
+    /// Ejections that the limits forbade.
+    pub ejections_refused: u64,
+}
