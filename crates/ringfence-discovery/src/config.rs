@@ -226,12 +226,19 @@ impl WatchConfig {
     }
 }
 
-/// A setting of [`WatchConfig`] is outside its range.
+/// A setting of [`WatchConfig`] or of a source is outside its range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} must be {expected}")]
 pub struct WatchConfigError {
     field: &'static str,
     expected: &'static str,
+}
+
+impl WatchConfigError {
+    #[cfg(feature = "file")]
+    pub(crate) fn new(field: &'static str, expected: &'static str) -> Self {
+        Self { field, expected }
+    }
 }
 
 fn checked(field: &'static str, value: Duration) -> Result<Duration, WatchConfigError> {

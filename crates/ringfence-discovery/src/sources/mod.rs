@@ -1,8 +1,14 @@
 //! Sources that need no server.
 
+#[cfg(feature = "file")]
+mod file;
 mod memory;
 mod static_list;
 
+#[cfg(feature = "file")]
+pub use self::file::{
+    FileDiscovery, FileService, InstancesFile, InstancesFileError, parse_instances_file,
+};
 pub use self::{
     memory::{MemoryRegistry, RegistryError},
     static_list::StaticDiscovery,

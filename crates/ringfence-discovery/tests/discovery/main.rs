@@ -1,5 +1,12 @@
 //! The supervisor against scripted sources, and the embedded sources under the supervisor.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests are tests"
+)]
+
 #[cfg(feature = "file")]
 mod file;
 mod holds;

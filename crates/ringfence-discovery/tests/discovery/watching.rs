@@ -98,7 +98,7 @@ async fn a_watch_that_always_ends_is_opened_with_growing_jittered_waits() {
         // 100 ms doubling to 30 s, each drawn from zero up: about 48 in ten minutes.
         assert!((20..100).contains(&opened), "{opened} watches");
         assert_eq!(script.alive(), 0);
-        assert!(supervisor.status().counters.watch_restarts as usize >= opened - 1);
+        assert!(supervisor.status().counters.watch_restarts >= opened as u64 - 1);
     }
 }
 
@@ -163,8 +163,8 @@ async fn a_full_read_is_made_every_five_minutes_and_a_failed_one_changes_nothing
     let start = Instant::now();
     assert!(during(&mut supervisor, secs(3_600)).await.is_empty());
     assert_eq!(
-        supervisor.status().counters.fetch_errors as usize,
-        script.fetches()
+        supervisor.status().counters.fetch_errors,
+        script.fetches() as u64
     );
     let mut last = start;
     for at in script.fetched_at() {
