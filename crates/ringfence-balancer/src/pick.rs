@@ -108,10 +108,10 @@ pub(crate) fn seat(
     candidates: &mut ArrayVec<Candidate, MAX_CANDIDATES>,
 ) {
     for member in members {
-        if let Some(candidate) = candidate(published, pool, member) {
-            if candidates.try_push(candidate).is_err() {
-                return;
-            }
+        if let Some(candidate) = candidate(published, pool, member)
+            && candidates.try_push(candidate).is_err()
+        {
+            return;
         }
     }
 }

@@ -79,10 +79,10 @@ impl RouteCache {
     pub(crate) fn note_used(&mut self, view: &View) {
         self.tick += 1;
         for (tags, route) in view.routes() {
-            if route.take_used() {
-                if let Some(used_at) = self.used_at.get_mut(tags) {
-                    *used_at = self.tick;
-                }
+            if route.take_used()
+                && let Some(used_at) = self.used_at.get_mut(tags)
+            {
+                *used_at = self.tick;
             }
         }
     }

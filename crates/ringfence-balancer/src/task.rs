@@ -1,5 +1,6 @@
 //! The one task of a balancer: it owns all state that changes.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -195,16 +196,18 @@ impl Task {
             seats: Arc::clone(&seats),
         };
         let view = if work > INLINE_WORK {
-            match tokio::task::spawn_blocking(|| plan.build()).await {
-                Ok(view) => view,
-                Err(error) => {
-                    error!(%error, "a view could not be built, the last one stays");
-                    self.report.failed_builds += 1;
-                    return;
-                }
-            }
+            let beside = tokio::task::spawn_blocking(|| plan.build());
+            beside.await.map_err(|error| error.to_string())
         } else {
-            plan.build()
+            guarded(|| plan.build())
+        };
+        let view = match view {
+            Ok(view) => view,
+            Err(error) => {
+                error!(%error, "a view could not be built, the last one stays");
+                self.report.failed_builds += 1;
+                return;
+            }
         };
         let view = Arc::new(view);
         let published = self.shared.cell.publish(Published {
@@ -230,9 +233,21 @@ impl Task {
         config
     }
 
-    async fn failing(&mut self, identity: NodeIdentity) {
+    /// Judges all nodes whose reports are there, so that many ejections make one view.
+    async fn failing(&mut self, first: NodeIdentity) {
+        let mut changed = self.judge(first);
+        while let Ok(next) = self.failures.try_recv() {
+            changed |= self.judge(next);
+        }
+        if changed {
+            self.republish().await;
+        }
+    }
+
+    /// Decides on a node that keeps failing; true if it is ejected now.
+    fn judge(&mut self, identity: NodeIdentity) -> bool {
         let Some(node) = self.table.get(&identity) else {
-            return;
+            return false;
         };
         let state = self.shared.cell.load_full();
         let instance = state
@@ -241,12 +256,12 @@ impl Task {
             .filter(|instance| NodeIdentity::of(instance) == identity);
         let Some(instance) = instance.filter(|instance| instance.takes_traffic()) else {
             node.failure_handled();
-            return;
+            return false;
         };
-        let jitter = fastrand::f64();
+        let healthy = instance.is_healthy();
         match self
             .detector
-            .failing(&identity, instance.is_healthy(), jitter, now())
+            .failing(&identity, healthy, fastrand::f64(), now())
         {
             Verdict::Ejected { length, times } => {
                 node.set_ejected(true);
@@ -254,14 +269,18 @@ impl Task {
                 self.report.ejections += 1;
                 let (instance, address) = (identity.id(), node.address());
                 info!(%instance, %address, ?length, times, "instance ejected");
-                self.republish().await;
+                true
             }
             Verdict::AtLimit => {
                 debug!(instance = %identity.id(), "failing instance stays, the limit is reached");
                 self.report.ejections_refused += 1;
                 self.refused.push(identity);
+                false
             }
-            Verdict::AlreadyEjected => node.failure_handled(),
+            Verdict::AlreadyEjected => {
+                node.failure_handled();
+                false
+            }
         }
     }
 
@@ -320,6 +339,15 @@ impl Task {
     }
 }
 
+/// A fault in one build must not end the task: membership would stay as it is for ever.
+fn guarded<T>(build: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(build)).map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        text.unwrap_or_else(|| "panic".to_owned())
+    })
+}
+
 /// All that a view is made of.
 struct Plan {
     before: Option<Arc<View>>,
@@ -339,5 +367,20 @@ impl Plan {
             Some(before) => before.next(self.snapshot, self.tags, is_out),
             None => View::first(self.config, self.snapshot, is_out),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_error() {
+        assert_eq!(guarded(|| 7), Ok(7));
+        assert_eq!(
+            guarded(|| panic!("at {}", 7)),
+            Err::<(), _>("at 7".to_owned())
+        );
+        assert_eq!(guarded(|| panic!("at")), Err::<(), _>("at".to_owned()));
     }
 }

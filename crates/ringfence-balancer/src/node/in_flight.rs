@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use ringfence_core::Instance;
 
-use super::{Era, Outcome, Seat};
+use super::{Era, Node, Outcome, Seat};
 
 /// One attempt under way; counts as in flight until it is dropped.
 ///
@@ -42,6 +42,12 @@ impl InFlight {
     #[must_use]
     pub fn instance(&self) -> &Arc<Instance> {
         &self.seat.instance
+    }
+
+    /// Its runtime state.
+    #[must_use]
+    pub fn node(&self) -> &Node {
+        &self.seat.node
     }
 }
 

@@ -193,10 +193,10 @@ impl<K: Clone + Eq + Hash> Detector<K> {
 
     /// Takes note of successes of a member that was ejected before.
     pub(crate) fn succeeded(&mut self, key: &K, successes: u64) {
-        if let Some(record) = self.records.get_mut(key) {
-            if record.ejected_until.is_none() {
-                record.successes += successes;
-            }
+        if let Some(record) = self.records.get_mut(key)
+            && record.ejected_until.is_none()
+        {
+            record.successes += successes;
         }
     }
 

@@ -1,0 +1,64 @@
+//! `Balancer::pick` on warm views of 10 to 10,000 instances.
+
+use std::hint::black_box;
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use ringfence_balancer::{Balancer, PickRequest};
+use ringfence_core::{Instance, RequestTags};
+use ringfence_discovery::{MemoryRegistry, ServiceKey};
+use tokio::runtime::Runtime;
+
+fn balancer(runtime: &Runtime, instances: usize) -> Balancer {
+    let (registry, service) = (MemoryRegistry::new(), ServiceKey::new("bench"));
+    let all = (0..instances).filter_map(|n| {
+        Instance::builder(format!("i{n}"), format!("h{n}:80"))
+            .zone(["a", "b"][n % 2])
+            .build()
+            .ok()
+    });
+    registry.replace(&service, all);
+    runtime.block_on(async {
+        let balancer = Balancer::builder(registry, service).build();
+        let balancer = balancer.unwrap_or_else(|error| unreachable!("{error}"));
+        let _ = balancer.ready().await;
+        balancer
+    })
+}
+
+fn pick(criterion: &mut Criterion) {
+    let Ok(runtime) = Runtime::new() else { return };
+    let keys: Vec<_> = (0..1_024).map(|n| format!("user-{n}")).collect();
+    let tags = RequestTags::new().with_zone("a");
+    let mut group = criterion.benchmark_group("pick");
+    for instances in [10, 100, 1_000, 10_000] {
+        let balancer = balancer(&runtime, instances);
+        while balancer
+            .view()
+            .is_none_or(|view| view.route(&tags).is_none())
+        {
+            let _ = balancer.pick(&PickRequest::new().with_tags(&tags));
+            std::thread::yield_now();
+        }
+        let mut bench = |name, request: &dyn for<'a> Fn(&'a str) -> PickRequest<'a>| {
+            let mut keys = keys.iter().cycle();
+            group.bench_function(BenchmarkId::new(name, instances), |bencher| {
+                bencher.iter(|| {
+                    let key = keys.next().map_or("", String::as_str);
+                    black_box(balancer.pick(&request(key)))
+                });
+            });
+        };
+        bench("key", &|key| PickRequest::new().with_key(key));
+        bench("key, one candidate", &|key| {
+            PickRequest::new().with_key(key).with_max_candidates(1)
+        });
+        let tagged = PickRequest::new().with_tags(&tags);
+        group.bench_function(BenchmarkId::new("tags, no key", instances), |bencher| {
+            bencher.iter(|| black_box(balancer.pick(&tagged)));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, pick);
+criterion_main!(benches);

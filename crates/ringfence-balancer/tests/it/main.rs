@@ -1,0 +1,16 @@
+//! Behaviour of a running balancer.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests, where a failure is to end the test"
+)]
+
+mod consistency;
+mod keyless;
+mod lifecycle;
+mod load;
+mod merging;
+mod outlier;
+mod support;
+mod updates;
+mod weights;

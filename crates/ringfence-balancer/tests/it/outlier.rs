@@ -1,0 +1,228 @@
+use std::time::Duration;
+
+use ringfence_balancer::{BalancerConfig, FailureKind, Outcome, OutlierConfig, PickRequest};
+
+use crate::support::*;
+
+fn config(percent: u32) -> BalancerConfig {
+    let outlier = OutlierConfig::default()
+        .with_max_ejection_percent(percent)
+        .expect("valid");
+    BalancerConfig::default().with_outlier(outlier)
+}
+
+async fn seconds(seconds: u64) {
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ejection_moves_only_the_keys_of_the_ejected_and_they_come_home() {
+    let registry = registry((0..10).map(instance));
+    let balancer = balancer(&registry, BalancerConfig::default()).await;
+    let before = owners(&balancer, 1_000);
+    let view = balancer.view().expect("ready");
+    let key = key_of(&balancer, "i4");
+    let second = balancer
+        .pick(&PickRequest::new().with_key(&key))
+        .expect("one")
+        .candidates()[1]
+        .instance()
+        .id()
+        .to_string();
+    fail(&balancer, &key, 5);
+    settle().await;
+    assert_eq!(owner(&balancer, &key), second, "the next one clockwise");
+    for (before, after) in before.iter().zip(owners(&balancer, 1_000)) {
+        assert_eq!(*before == after, before != "i4");
+    }
+    let ejected = balancer.view().expect("ready");
+    assert!(std::sync::Arc::ptr_eq(
+        view.whole_ring(),
+        ejected.whole_ring()
+    ));
+    let status = balancer.status();
+    assert_eq!((status.ejected, status.usable), (1, 9));
+    seconds(34).await;
+    assert_eq!(owners(&balancer, 1_000), before);
+    assert_eq!(balancer.status().ejected, 0);
+}
+
+/// Pitfall B18.
+#[tokio::test(start_paused = true)]
+async fn callers_that_give_up_eject_nobody_but_timeouts_do() {
+    let registry = registry((0..3).map(instance));
+    let balancer = balancer(&registry, config(50)).await;
+    let key = key_of(&balancer, "i1");
+    for n in 0..100 {
+        let mut attempt = begin(&balancer, &key);
+        if n % 2 == 0 {
+            attempt.report(Outcome::Neutral);
+        }
+    }
+    settle().await;
+    assert_eq!(balancer.status().counters.ejections, 0);
+    for _ in 0..5 {
+        begin(&balancer, &key).report(Outcome::Failure(FailureKind::Timeout));
+    }
+    settle().await;
+    assert_ne!(owner(&balancer, &key), "i1");
+}
+
+/// Pitfall B56.
+#[tokio::test(start_paused = true)]
+async fn it_is_ejected_again_and_again_for_longer_up_to_the_maximum() {
+    let registry = registry((0..3).map(instance));
+    let balancer = balancer(&registry, config(50)).await;
+    let key = key_of(&balancer, "i1");
+    let mut last = Duration::ZERO;
+    for round in 1..=20_u32 {
+        assert_eq!(owner(&balancer, &key), "i1");
+        fail(&balancer, &key, if round == 1 { 64 } else { 5 });
+        settle().await;
+        let start = tokio::time::Instant::now();
+        while owner(&balancer, &key) != "i1" {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let length = start.elapsed();
+        let base = (Duration::from_secs(30) * round).min(Duration::from_secs(300));
+        assert!(length >= base.mul_f64(0.89), "round {round}: {length:?}");
+        assert!(length <= base.mul_f64(1.11), "round {round}: {length:?}");
+        assert!(
+            length <= Duration::from_secs(301),
+            "round {round}: {length:?}"
+        );
+        assert!(round > 8 || length > last, "round {round}: {length:?}");
+        last = length;
+    }
+    assert_eq!(balancer.status().counters.ejections, 20);
+    // It proves itself: one step each 30 s with at least 5 successes.
+    for _ in 0..25 {
+        for _ in 0..5 {
+            begin(&balancer, &key).report(Outcome::Success);
+        }
+        seconds(31).await;
+    }
+    fail(&balancer, &key, 5);
+    seconds(35).await;
+    assert_eq!(owner(&balancer, &key), "i1", "30 s again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn late_results_neither_end_an_ejection_nor_begin_one() {
+    let registry = registry((0..3).map(instance));
+    let balancer = balancer(&registry, config(50)).await;
+    let key = key_of(&balancer, "i1");
+    let old: Vec<_> = (0..20).map(|_| begin(&balancer, &key)).collect();
+    fail(&balancer, &key, 5);
+    settle().await;
+    seconds(10).await;
+    let mut old = old.into_iter();
+    for mut attempt in old.by_ref().take(5) {
+        attempt.report(Outcome::Success);
+    }
+    settle().await;
+    assert_eq!(balancer.status().ejected, 1);
+    seconds(25).await;
+    assert_eq!(balancer.status().ejected, 0);
+    for mut attempt in old {
+        attempt.report(Outcome::Failure(FailureKind::Reset));
+    }
+    settle().await;
+    assert_eq!(balancer.status().ejected, 0);
+    assert_eq!(balancer.status().counters.ejections, 1);
+}
+
+/// Pitfall B19.
+#[tokio::test(start_paused = true)]
+async fn the_limits_hold_and_the_refused_get_their_turn() {
+    let registry = registry((0..10).map(instance));
+    let balancer = balancer(&registry, BalancerConfig::default()).await;
+    let keys: Vec<_> = (0..10)
+        .map(|n| key_of(&balancer, &format!("i{n}")))
+        .collect();
+    let attempts: Vec<_> = keys.iter().map(|key| begin(&balancer, key)).collect();
+    drop(attempts);
+    for key in &keys {
+        let mut attempts: Vec<_> = (0..64).map(|_| begin(&balancer, key)).collect();
+        for attempt in &mut attempts {
+            attempt.report(Outcome::Failure(FailureKind::Status));
+        }
+    }
+    settle().await;
+    let status = balancer.status();
+    assert_eq!((status.ejected, status.counters.ejections), (1, 1));
+    assert!(status.counters.ejections_refused <= 9, "asked once each");
+    // When the ejection is over there is room for another one that still fails.
+    seconds(34).await;
+    assert_eq!(balancer.status().ejected, 0);
+    fail(&balancer, &keys[7], 1);
+    settle().await;
+    assert_eq!(balancer.status().ejected, 1);
+
+    // The pool shrinks below ten: one of nine is more than 10 %.
+    registry.deregister(&service(), "i0");
+    settle().await;
+    assert_eq!(balancer.status().ejected, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_only_instance_is_never_ejected() {
+    let registry = registry([instance(1)]);
+    let balancer = balancer(&registry, config(100)).await;
+    fail(&balancer, "k", 1_000);
+    settle().await;
+    assert_eq!(owner(&balancer, "k"), "i1");
+    assert_eq!(balancer.status().ejected, 0);
+}
+
+/// Pitfall B41: in panic the owner stays the owner, and nobody is remapped.
+#[tokio::test(start_paused = true)]
+async fn with_most_instances_out_the_normal_ring_serves() {
+    let registry = registry((0..4).map(instance));
+    let balancer = balancer(&registry, config(75)).await;
+    let before = owners(&balancer, 500);
+    let keys = ["i0", "i1", "i2"].map(|id| key_of(&balancer, id));
+    for (ejected, key) in (1..).zip(&keys) {
+        fail(&balancer, key, 5);
+        settle().await;
+        assert_eq!(balancer.status().ejected, ejected);
+    }
+    assert_eq!(owners(&balancer, 500), before);
+    let status = balancer.status();
+    assert_eq!(status.pools_in_panic, 1);
+    assert_eq!(status.counters.picks_in_panic, 500);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ejection_survives_updates_and_a_return() {
+    let registry = registry((0..3).map(instance));
+    let balancer = balancer(&registry, config(50)).await;
+    let key = key_of(&balancer, "i1");
+    fail(&balancer, &key, 5);
+    settle().await;
+    registry.set_weight(&service(), "i1", 90).expect("there");
+    merged().await;
+    assert_ne!(owner(&balancer, &key), "i1");
+    registry.deregister(&service(), "i1");
+    settle().await;
+    assert_eq!(balancer.status().nodes, 2);
+    registry.register(&service(), instance(1));
+    merged().await;
+    assert_ne!(owner(&balancer, &key), "i1");
+    seconds(34).await;
+    assert_eq!(owner(&balancer, &key), "i1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_can_be_switched_off() {
+    let outlier = OutlierConfig::default()
+        .with_consecutive_failures(0)
+        .with_max_ejection_percent(100)
+        .expect("valid");
+    let registry = registry((0..3).map(instance));
+    let balancer = balancer(&registry, BalancerConfig::default().with_outlier(outlier)).await;
+    let key = key_of(&balancer, "i1");
+    fail(&balancer, &key, 100);
+    settle().await;
+    assert_eq!(owner(&balancer, &key), "i1");
+}
