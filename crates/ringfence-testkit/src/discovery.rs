@@ -1,17 +1,15 @@
-use std::{
-    collections::VecDeque,
-    fmt,
-    pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll},
-};
+use std::{fmt, sync::Arc};
 
-use futures_core::Stream;
 use ringfence_core::Instance;
 use ringfence_discovery::{
-    BoxFuture, BoxStream, Discovery, DiscoveryError, ErrorKind, Provenance, ServiceKey, Update,
+    BoxFuture, BoxStream, Discovery, ErrorKind, Provenance, ServiceKey, Update,
 };
-use tokio::sync::{mpsc, watch};
+
+use self::shared::{FetchAnswer, Said, Shared, Watch, error};
+
+mod shared;
+#[cfg(test)]
+mod tests;
 
 /// A discovery source that says exactly what a test tells it to. Clones are handles on the same source.
 ///
@@ -41,32 +39,6 @@ pub struct ScriptedDiscovery {
     shared: Arc<Shared>,
 }
 
-struct Shared {
-    state: Mutex<State>,
-    /// Bumped on everything that [`ScriptedDiscovery::until`] may wait for.
-    changes: watch::Sender<u64>,
-}
-
-#[derive(Default)]
-struct State {
-    current: Option<Update>,
-    down: Option<ErrorKind>,
-    streams: Vec<mpsc::UnboundedSender<Said>>,
-    fetch_script: VecDeque<FetchAnswer>,
-    watched: Vec<ServiceKey>,
-    live_streams: usize,
-    fetches: usize,
-    live_fetches: usize,
-}
-
-type Said = Result<Update, DiscoveryError>;
-
-enum FetchAnswer {
-    Update(Update),
-    Fail(ErrorKind),
-    Hang,
-}
-
 impl ScriptedDiscovery {
     /// Name of the source in logs, errors and provenance.
     pub const NAME: &'static str = "scripted";
@@ -75,10 +47,7 @@ impl ScriptedDiscovery {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            shared: Arc::new(Shared {
-                state: Mutex::default(),
-                changes: watch::channel(0).0,
-            }),
+            shared: Arc::new(Shared::new()),
         }
     }
 
@@ -182,7 +151,7 @@ impl ScriptedDiscovery {
     /// # Cancel safety
     /// Cancel safe.
     pub async fn until(&self, condition: impl Fn(&Self) -> bool) {
-        let mut changes = self.shared.changes.subscribe();
+        let mut changes = self.shared.subscribe();
         while !condition(self) {
             // The sender lives in `self`.
             let _ = changes.changed().await;
@@ -211,11 +180,7 @@ impl Discovery for ScriptedDiscovery {
     }
 
     fn watch(&self, service: &ServiceKey) -> BoxStream<'static, Said> {
-        Box::pin(Watch {
-            service: service.clone(),
-            shared: Arc::clone(&self.shared),
-            said: None,
-        })
+        Box::pin(Watch::new(service.clone(), Arc::clone(&self.shared)))
     }
 
     fn fetch(&self, _service: &ServiceKey) -> BoxFuture<'static, Said> {
@@ -230,95 +195,3 @@ impl Discovery for ScriptedDiscovery {
         })
     }
 }
-
-fn error(kind: ErrorKind) -> DiscoveryError {
-    DiscoveryError::new(kind, ScriptedDiscovery::NAME, "the test says so")
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn changed(&self) {
-        self.changes.send_modify(|changes| *changes += 1);
-    }
-
-    fn watch(&self, service: &ServiceKey) -> mpsc::UnboundedReceiver<Said> {
-        let (stream, said) = mpsc::unbounded_channel();
-        let mut state = self.lock();
-        state.watched.push(service.clone());
-        state.live_streams += 1;
-        if let Some(kind) = state.down {
-            // The sender goes with this scope, so the stream ends behind the error.
-            let _ = stream.send(Err(error(kind)));
-        } else {
-            if let Some(current) = &state.current {
-                let _ = stream.send(Ok(current.clone()));
-            }
-            state.streams.push(stream);
-        }
-        drop(state);
-        self.changed();
-        said
-    }
-
-    fn fetch(self: &Arc<Self>) -> (FetchAnswer, LiveFetch) {
-        let mut state = self.lock();
-        state.fetches += 1;
-        state.live_fetches += 1;
-        let scripted = state.fetch_script.pop_front();
-        let answer = scripted.unwrap_or_else(|| match (state.down, &state.current) {
-            (Some(kind), _) => FetchAnswer::Fail(kind),
-            (None, Some(current)) => FetchAnswer::Update(current.clone()),
-            (None, None) => FetchAnswer::Fail(ErrorKind::Unavailable),
-        });
-        drop(state);
-        self.changed();
-        (answer, LiveFetch(Arc::clone(self)))
-    }
-}
-
-/// Counts a fetch as running.
-struct LiveFetch(Arc<Shared>);
-
-impl Drop for LiveFetch {
-    fn drop(&mut self) {
-        self.0.lock().live_fetches -= 1;
-        self.0.changed();
-    }
-}
-
-/// A stream that registers itself when it is first polled.
-struct Watch {
-    service: ServiceKey,
-    shared: Arc<Shared>,
-    said: Option<mpsc::UnboundedReceiver<Said>>,
-}
-
-impl Stream for Watch {
-    type Item = Said;
-
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Said>> {
-        let this = self.get_mut();
-        let said = this
-            .said
-            .get_or_insert_with(|| this.shared.watch(&this.service));
-        said.poll_recv(cx)
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        if self.said.take().is_some() {
-            let mut state = self.shared.lock();
-            state.live_streams -= 1;
-            state.streams.retain(|stream| !stream.is_closed());
-            drop(state);
-            self.shared.changed();
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests;

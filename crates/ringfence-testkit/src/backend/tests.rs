@@ -324,3 +324,20 @@ async fn tls_reports_the_server_name() {
         (Some("orders.internal"), Some("orders.internal"))
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn works_under_paused_time() {
+    let backend = Backend::start().await.unwrap();
+    backend.always(
+        Answer::ok("a")
+            .pause(Duration::from_secs(60))
+            .chunk("b")
+            .after(Duration::from_secs(60)),
+    );
+    let mut client = h2_client(&backend).await;
+    let response = client.send_request(post(&backend, "x")).await.unwrap();
+    assert_eq!(
+        response.into_body().collect().await.unwrap().to_bytes(),
+        "ab"
+    );
+}
