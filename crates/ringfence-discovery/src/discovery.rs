@@ -92,7 +92,8 @@ pub trait Discovery: fmt::Debug + Send + Sync + 'static {
     /// - Giving the current state again is allowed and means "the registry is alive": a source whose protocol has heartbeats
     ///   or answers long polls without a change should do it then, since silence is no evidence of contact.
     /// - After an `Err` the stream may go on or end. It is watched anew, after a backoff, when it ends or when two errors come
-    ///   within [`WatchConfig::backoff_base`](crate::WatchConfig::backoff_base); a stream that goes on must pace itself.
+    ///   within [`WatchConfig::backoff_base`](crate::WatchConfig::backoff_base); a stream that goes on must pace itself, and
+    ///   gives the state again once it works.
     /// - Lazy: nothing happens before the first poll. Dropping the stream ends its sockets, tasks and registrations; it can be
     ///   dropped at any time.
     fn watch(&self, service: &ServiceKey) -> BoxStream<'static, Result<Update, DiscoveryError>>;

@@ -1,5 +1,6 @@
 //! Watching one service for as long as its owner cares.
 
+mod absorb;
 mod backoff;
 mod guard;
 mod ledger;
@@ -16,15 +17,8 @@ use std::{
 
 use tokio::time::{Instant, Sleep};
 
-use self::{
-    ledger::{Ended, Ledger, Reading, Verdict},
-    reader::Reader,
-    subscription::Subscription,
-};
-use crate::{
-    Accepted, Discovery, DiscoveryError, Event, HoldReason, HoldStatus, ServiceKey, ServiceState,
-    Update, WatchConfig, WatchStatus,
-};
+use self::{ledger::Ledger, reader::Reader, subscription::Subscription};
+use crate::{Discovery, Event, ServiceKey, WatchConfig, WatchStatus};
 
 /// Rounds of work in one poll before other tasks get their turn.
 const POLL_BUDGET: usize = 32;
@@ -105,6 +99,8 @@ macro_rules! round {
         }
     };
 }
+
+use round;
 
 impl Supervisor {
     /// Sets up the supervision of `service`; nothing is asked before the first [`next`](Self::next).
@@ -198,198 +194,6 @@ impl Supervisor {
             return Some(Event::Status(self.status.clone()));
         }
         None
-    }
-
-    fn poll_watch(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
-        let mark = self.ledger.mark();
-        let drained = self.subscription.poll(cx, mark, round!(self, now));
-        let counters = &mut self.status.counters;
-        counters.superseded += drained.superseded;
-        counters.watch_errors += drained.errors;
-        counters.watch_restarts += u64::from(drained.closed);
-        let heard = drained.newest.is_some();
-        if heard {
-            self.missed_by_watch = 0;
-        }
-        if let Some(failure) = drained.failure {
-            self.on_watch_failure(failure);
-        } else if heard && self.status.watch_error.take().is_some() {
-            tracing::info!(service = %self.service, source = self.source.name(), "watch recovered");
-            self.status_changed = true;
-        }
-        if let Some((update, reading)) = drained.newest {
-            self.on_contact(now);
-            if self.take_reading(update, reading, now) == Verdict::Outdated {
-                self.reader.on_contradiction(now);
-            }
-        }
-        heard || drained.closed || drained.more
-    }
-
-    fn on_watch_failure(&mut self, failure: Arc<DiscoveryError>) {
-        let known = self.status.watch_error.as_ref();
-        let news = known.is_none_or(|known| {
-            (known.kind(), known.message()) != (failure.kind(), failure.message())
-        });
-        if news {
-            tracing::warn!(
-                service = %self.service,
-                kind = %failure.kind(),
-                error = %failure,
-                "watch failed; the last good state stays in use"
-            );
-            self.status.watch_error = Some(failure);
-            self.status_changed = true;
-        }
-    }
-
-    fn poll_reader(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
-        let mark = self.ledger.mark();
-        match self.reader.poll(cx, mark, round!(self, now)) {
-            Poll::Pending => false,
-            Poll::Ready(Err(error)) => {
-                tracing::debug!(service = %self.service, error = %error, "read failed");
-                self.status.counters.fetch_errors += 1;
-                self.status.fetch_error = Some(error);
-                true
-            }
-            Poll::Ready(Ok((update, sent))) => {
-                self.status.counters.resyncs += 1;
-                self.status.fetch_error = None;
-                self.on_contact(now);
-                let verdict = self.take_reading(update, Reading::Fetch(sent), now);
-                let settled = verdict != Verdict::Outdated;
-                self.reader.on_success(settled, round!(self, now));
-                if matches!(verdict, Verdict::Accepted { changed: true, .. }) {
-                    self.on_unannounced_change(now);
-                }
-                true
-            }
-        }
-    }
-
-    /// A watch that misses a change may only be late; one that misses two is dead.
-    fn on_unannounced_change(&mut self, now: Instant) {
-        if !self.subscription.is_open() {
-            return;
-        }
-        self.missed_by_watch += 1;
-        if self.missed_by_watch >= 2 {
-            tracing::warn!(service = %self.service, source = self.source.name(), "the watch is silent; watching anew");
-            self.missed_by_watch = 0;
-            self.status.counters.watch_restarts += 1;
-            self.subscription.close(round!(self, now));
-        }
-    }
-
-    fn take_reading(&mut self, update: Update, reading: Reading, now: Instant) -> Verdict {
-        let verdict = self.ledger.offer(&update, reading, now);
-        let counters = &mut self.status.counters;
-        if verdict == Verdict::Outdated {
-            counters.outdated += 1;
-            return verdict;
-        }
-        self.status.revision = self.ledger.revision();
-        if *self.status.rejected != *update.rejected {
-            counters.rejected_records += update.rejected.len() as u64;
-            self.status.rejected = update.rejected.into();
-        }
-        match verdict {
-            Verdict::Held { reason, until } => {
-                tracing::warn!(service = %self.service, %reason, "suspicious state held back");
-                counters.held += 1;
-                self.reader.on_hold(now, until);
-            }
-            Verdict::Accepted { changed, ended } => {
-                if let Some(ended) = ended {
-                    self.on_hold_ended(ended, now);
-                }
-                if changed {
-                    let confirmed = match ended {
-                        Some(Ended::Confirmed(reason)) => Some(reason),
-                        Some(Ended::Released(_)) | None => None,
-                    };
-                    self.accept(update.state, update.provenance, confirmed);
-                } else {
-                    self.status.counters.unchanged += 1;
-                    self.status.provenance = Some(update.provenance);
-                }
-            }
-            Verdict::StillHeld | Verdict::Outdated => {}
-        }
-        self.show_hold();
-        verdict
-    }
-
-    fn on_hold_ended(&mut self, ended: Ended, now: Instant) {
-        self.reader.on_hold_ended(now);
-        match ended {
-            Ended::Confirmed(reason) => {
-                tracing::warn!(service = %self.service, %reason, "loss confirmed");
-                self.status.counters.confirmed += 1;
-            }
-            Ended::Released(reason) => {
-                tracing::info!(service = %self.service, %reason, "false loss dropped");
-                self.status.counters.released += 1;
-            }
-        }
-    }
-
-    fn accept(
-        &mut self,
-        state: ServiceState,
-        provenance: crate::Provenance,
-        confirmed_loss: Option<HoldReason>,
-    ) {
-        self.status.counters.accepted += 1;
-        self.status.provenance = Some(provenance.clone());
-        self.status.duplicates = state.as_snapshot().map_or(0, |s| s.duplicates());
-        self.change = Some(match state {
-            ServiceState::NoSuchService => Event::NoSuchService,
-            ServiceState::Instances(snapshot) => Event::Snapshot(Accepted {
-                snapshot,
-                revision: self.status.revision,
-                provenance,
-                confirmed_loss,
-            }),
-        });
-    }
-
-    /// A hold that begins or ends is an event; one whose reason changes on the way is not.
-    fn show_hold(&mut self) {
-        let held = self.ledger.hold().map(|hold| HoldStatus {
-            reason: hold.reason,
-            since: hold.since,
-            until: hold.until,
-        });
-        self.status_changed |= held.is_some() != self.status.held.is_some();
-        self.status.held = held;
-    }
-
-    fn on_contact(&mut self, now: Instant) {
-        self.status.last_contact = Some(now);
-        self.reader.on_contact(round!(self, now));
-        if self.status.stale_since.take().is_some() {
-            tracing::info!(service = %self.service, source = self.source.name(), "registry is back; data is fresh");
-            self.status_changed = true;
-        }
-    }
-
-    fn stale_at(&self) -> Option<Instant> {
-        if self.status.is_stale() {
-            return None;
-        }
-        let since = self.status.last_contact.or(self.started)?;
-        Some(since + self.config.stale_after()?)
-    }
-
-    fn check_staleness(&mut self, now: Instant) {
-        if self.stale_at().is_some_and(|at| at <= now) {
-            tracing::warn!(service = %self.service, source = self.source.name(), "no contact with the registry; data is stale and stays in use");
-            self.status.stale_since = Some(now);
-            self.status.counters.stale += 1;
-            self.status_changed = true;
-        }
     }
 
     /// Sleeps until the next thing that time alone brings; ready when that is now.

@@ -259,6 +259,48 @@ async fn a_dropped_supervisor_leaves_nothing_behind() {
     assert_eq!((script.opened(), script.alive()), (opened, 0));
 }
 
+/// B40: nothing wakes it but what is due.
+#[tokio::test(start_paused = true)]
+async fn it_never_spins() {
+    let ends = Script::default().otherwise(vec![Step::End]);
+    let fails = Script::default().otherwise(vec![Step::Yield(Err("refused"))]);
+    let quiet = Script::new([vec![Step::Yield(Ok(list("ab")))]]);
+    quiet.fetch(Fetch::Give(Ok(list("ab"))));
+    for script in [ends, fails, quiet] {
+        let mut supervisor = script.supervise(WatchConfig::default());
+        let mut polls = 0;
+        let end = Instant::now() + secs(600);
+        let counted = std::future::poll_fn(|cx| {
+            polls += 1;
+            while supervisor.poll_next_event(cx).is_ready() {}
+            std::task::Poll::<()>::Pending
+        });
+        assert!(tokio::time::timeout_at(end, counted).await.is_err());
+        assert!(polls < 400, "{polls} polls in ten minutes");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_is_always_ready_does_not_hog_the_task() {
+    let same = vec![Step::Yield(Ok(list("a"))); 200_000];
+    let script = Script::new([same]);
+    let mut supervisor = script.supervise(quiet());
+    assert_eq!(next_change(&mut supervisor).await, "a");
+    let once = futures_util::FutureExt::now_or_never(supervisor.next());
+    assert!(once.is_none(), "it gives way");
+    assert!(supervisor.status().counters.superseded < 100_000);
+    during(&mut supervisor, millis(1)).await;
+    let counters = supervisor.status().counters;
+    let all = counters.superseded + counters.unchanged + counters.accepted;
+    assert_eq!(all, 200_000, "and loses nothing");
+}
+
+#[test]
+fn a_supervisor_can_move_between_threads() {
+    fn is_send<T: Send>(_: &T) {}
+    is_send(&Script::default().supervise(WatchConfig::default()));
+}
+
 #[test]
 fn it_can_be_made_and_dropped_outside_a_runtime() {
     drop(Script::default().supervise(WatchConfig::default()));
