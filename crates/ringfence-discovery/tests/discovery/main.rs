@@ -7,6 +7,7 @@
     reason = "helpers of tests are tests"
 )]
 
+mod convergence;
 #[cfg(feature = "file")]
 mod file;
 mod holds;

@@ -92,6 +92,16 @@ impl Script {
         live.as_ref().expect("watched").send(answer).expect("open");
     }
 
+    pub(crate) fn is_watched(&self) -> bool {
+        let live = self.0.live.lock().unwrap();
+        live.as_ref().is_some_and(|sender| !sender.is_closed())
+    }
+
+    /// Ends the newest watch.
+    pub(crate) fn end(&self) {
+        *self.0.live.lock().unwrap() = None;
+    }
+
     pub(crate) fn opened(&self) -> usize {
         self.0.opened.load(Ordering::Relaxed)
     }
