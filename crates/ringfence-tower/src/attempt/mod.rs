@@ -1,0 +1,349 @@
+//! One call: pick once, then one candidate after the other.
+
+mod in_hand;
+mod trail;
+
+use std::borrow::Borrow as _;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+
+use http::request::Parts;
+use http::{Request, Response};
+use ringfence_balancer::{Candidate, Decision, FailureKind, Outcome, PickError, PickRequest};
+use ringfence_core::RequestTags;
+use tokio::time::{Instant, timeout_at};
+use tower_service::Service;
+
+use self::in_hand::InHand;
+use self::trail::Trail;
+use crate::body::{RequestBody, ResponseBody};
+use crate::classify::{Failure, Verdict};
+use crate::error::{AttemptTimeout, BoxError, Error, ErrorKind};
+use crate::layer::Settings;
+use crate::retry::Idempotent;
+use crate::transport::{Rejection, Target, Transport};
+use crate::{RoutingKey, deadline, key};
+
+type Answer<R> = Response<ResponseBody<R>>;
+
+pub(crate) async fn run<S, B>(
+    mut transport: S,
+    settings: Arc<Settings>,
+    request: Request<B>,
+) -> Result<Answer<S::ResponseBody>, S::Error>
+where
+    S: Transport<B>,
+    B: RequestBody,
+{
+    let deadline = deadline::from_headers(request.headers());
+    let mut trail = Trail::default();
+    let mut call = Call {
+        transport: &mut transport,
+        settings: &settings,
+        deadline,
+    };
+    let answer = until(deadline, call.run(request, &mut trail)).await;
+    let answer = answer.unwrap_or_else(|| {
+        trail.out_of_time();
+        Err(trail.fail(&settings, ErrorKind::DeadlineExceeded, None))
+    });
+    answer.map_err(S::Error::from)
+}
+
+/// `None` when the time came first. Without a limit no timer is made.
+async fn until<F: Future>(limit: Option<Instant>, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    match limit {
+        Some(limit) => timeout_at(limit, future.as_mut()).await.ok(),
+        None => Some(future.await),
+    }
+}
+
+/// What stays the same over the attempts of a call.
+struct Call<'a, S> {
+    // Exclusive, so that a transport need not be `Sync`.
+    transport: &'a mut S,
+    settings: &'a Settings,
+    deadline: Option<Instant>,
+}
+
+/// Why an attempt gave no response.
+enum Failed {
+    /// It failed in a way that may permit another one.
+    Attempt {
+        failure: Failure,
+        outcome: Outcome,
+        error: BoxError,
+    },
+    /// No instance could have served it.
+    Rejected(Rejection),
+}
+
+impl<S> Call<'_, S> {
+    async fn run<B>(
+        &mut self,
+        request: Request<B>,
+        trail: &mut Trail,
+    ) -> Result<Answer<S::ResponseBody>, Error>
+    where
+        S: Transport<B>,
+        B: RequestBody,
+    {
+        let (mut head, body) = request.into_parts();
+        let (decision, waited) = decide(self.settings, &head).await?;
+        let idempotent = self.settings.retry.is_idempotent(&head);
+        // All of them have been read; taken out, they need no copy for a further attempt.
+        trail.decided(decision.stage(), head.extensions.remove::<RequestTags>());
+        head.extensions.remove::<RoutingKey>();
+        head.extensions.remove::<Idempotent>();
+
+        let mut in_hand = InHand::new(head, body);
+        let mut rest = decision.candidates();
+        if rest.len() > 1 && self.settings.retry.may_hop() {
+            in_hand.repeatable(
+                self.settings.replay_limit,
+                self.transport.keeps_extensions(),
+            );
+        }
+        let mut late = waited;
+        while let Some((candidate, further)) = rest.split_first() {
+            rest = further;
+            if rest.is_empty() {
+                in_hand.is_last();
+            }
+            trail.begin(candidate);
+            match self.attempt(candidate, late, &mut in_hand, trail).await {
+                Ok(response) => {
+                    let verdict = self.judge(&response);
+                    let allowed = idempotent && verdict == Verdict::Unavailable;
+                    if self.hop(allowed, rest, &mut in_hand).is_err() {
+                        return Ok(self.accept(response, verdict, trail));
+                    }
+                    trail.ended(
+                        Outcome::Failure(FailureKind::Status),
+                        status_text(&response),
+                    );
+                }
+                Err(Failed::Attempt {
+                    failure,
+                    outcome,
+                    error,
+                }) => {
+                    trail.ended_with(outcome, &*error);
+                    let allowed = self.settings.retry.allows(failure, idempotent);
+                    if let Err(kind) = self.hop(allowed, rest, &mut in_hand) {
+                        return Err(trail.fail(self.settings, kind, Some(error)));
+                    }
+                }
+                Err(Failed::Rejected(rejection)) => {
+                    return Err(trail.rejected(self.settings, rejection));
+                }
+            }
+            trail.log_hop(self.settings);
+            late = true;
+        }
+        // Not reached: without a further candidate `hop` has refused.
+        Err(trail.fail(self.settings, ErrorKind::AttemptsExhausted, None))
+    }
+
+    async fn attempt<B>(
+        &mut self,
+        candidate: &Candidate,
+        late: bool,
+        in_hand: &mut InHand<B>,
+        trail: &mut Trail,
+    ) -> Result<Response<S::ResponseBody>, Failed>
+    where
+        S: Transport<B>,
+        B: RequestBody,
+    {
+        let timeout = self.settings.retry.per_try_timeout();
+        let limit = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let answer = until(limit, self.send(candidate, late, in_hand, trail)).await;
+        answer.unwrap_or_else(|| {
+            let error = AttemptTimeout(timeout.unwrap_or_default()).into();
+            Err(if trail.is_sent() {
+                Failed::Attempt {
+                    failure: Failure::Timeout,
+                    outcome: Outcome::Failure(FailureKind::Timeout),
+                    error,
+                }
+            } else {
+                Failed::unsent(Failure::Unprocessed, error)
+            })
+        })
+    }
+
+    async fn send<B>(
+        &mut self,
+        candidate: &Candidate,
+        late: bool,
+        in_hand: &mut InHand<B>,
+        trail: &mut Trail,
+    ) -> Result<Response<S::ResponseBody>, Failed>
+    where
+        S: Transport<B>,
+        B: RequestBody,
+    {
+        let Settings {
+            balancer,
+            authority,
+            origins,
+            classifier,
+            ..
+        } = self.settings;
+        let target = Target::new(candidate, balancer.service().name(), authority, *origins);
+        let mut service = self.transport.service(&target).map_err(Failed::Rejected)?;
+        // The very service that is ready takes the call: readiness does not pass on to clones.
+        if let Err(error) = poll_fn(|cx| service.poll_ready(cx)).await {
+            let error = error.into();
+            return Err(Failed::unsent(classifier.error(&*error), error));
+        }
+        // A permit that comes with the deadline would start what cannot finish.
+        if self.is_late() {
+            let error = BoxError::from("the deadline passed before it was sent");
+            return Err(Failed::unsent(Failure::Local, error));
+        }
+        let Some((mut head, body)) = in_hand.take() else {
+            let error = BoxError::from("the request is gone");
+            return Err(Failed::unsent(Failure::Local, error));
+        };
+        self.transport
+            .prepare(&mut head, &target)
+            .map_err(Failed::Rejected)?;
+        if let (true, Some(deadline)) = (late, self.deadline) {
+            deadline::write_rest(&mut head.headers, deadline, Instant::now());
+        }
+        trail.sent();
+        let response = service.call(Request::from_parts(head, body)).await;
+        response.map_err(|error| {
+            let error = error.into();
+            Failed::sent(classifier.error(&*error), error)
+        })
+    }
+
+    fn is_late(&self) -> bool {
+        let deadline = self.deadline;
+        deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// Gets everything ready for a further attempt, or says why there is none.
+    fn hop<B: RequestBody>(
+        &self,
+        allowed: bool,
+        rest: &[Candidate],
+        in_hand: &mut InHand<B>,
+    ) -> Result<(), ErrorKind> {
+        if self.is_late() {
+            return Err(ErrorKind::DeadlineExceeded);
+        }
+        if !allowed {
+            return Err(ErrorKind::Transport);
+        }
+        if rest.is_empty() {
+            return Err(ErrorKind::AttemptsExhausted);
+        }
+        if !in_hand.can_repeat() {
+            return Err(ErrorKind::Transport);
+        }
+        // Last, because what it grants counts as made.
+        if !self.settings.balancer.try_hop() {
+            return Err(ErrorKind::BudgetExhausted);
+        }
+        // A body that passed its limit in this very moment.
+        if !in_hand.refill() {
+            return Err(ErrorKind::Transport);
+        }
+        Ok(())
+    }
+
+    fn judge<R>(&self, response: &Response<R>) -> Verdict {
+        let classifier = &self.settings.classifier;
+        classifier.response(response.status(), response.headers())
+    }
+
+    fn accept<R>(&self, response: Response<R>, verdict: Verdict, trail: &mut Trail) -> Answer<R>
+    where
+        R: http_body::Body,
+    {
+        let (head, body) = response.into_parts();
+        let classifier = &self.settings.classifier;
+        let tracker = trail.accepted(classifier, &head.headers, verdict);
+        Response::from_parts(head, ResponseBody::new(body, tracker))
+    }
+}
+
+/// Picks; waits for the first view if there is none yet, and says whether it did.
+async fn decide(settings: &Settings, head: &Parts) -> Result<(Decision, bool), Error> {
+    let balancer = &settings.balancer;
+    let failed = |error| Error::from_pick(error, balancer.service());
+    match pick(settings, head) {
+        Err(PickError::NotReady { .. }) => {
+            balancer.ready().await.map_err(failed)?;
+            let decision = pick(settings, head).map_err(failed)?;
+            Ok((decision, true))
+        }
+        picked => Ok((picked.map_err(failed)?, false)),
+    }
+}
+
+fn pick(settings: &Settings, head: &Parts) -> Result<Decision, PickError> {
+    let Settings {
+        balancer,
+        keys,
+        retry,
+        ..
+    } = settings;
+    let mut request = PickRequest::new();
+    let key = key::find(keys, head, balancer.config().max_key_len());
+    if let Some(key) = &key {
+        let bytes: &[u8] = key.borrow();
+        request = request.with_key(bytes);
+    }
+    if let Some(tags) = head.extensions.get::<RequestTags>() {
+        request = request.with_tags(tags);
+    }
+    if !retry.may_hop() {
+        request = request.with_max_candidates(1);
+    }
+    balancer.pick(&request)
+}
+
+impl Failed {
+    fn sent(failure: Failure, error: BoxError) -> Self {
+        let outcome = match failure {
+            Failure::Connect => Outcome::Failure(FailureKind::Connect),
+            Failure::Unprocessed | Failure::Broken => Outcome::Failure(FailureKind::Reset),
+            Failure::Timeout => Outcome::Failure(FailureKind::Timeout),
+            Failure::Local => Outcome::Neutral,
+        };
+        Self::Attempt {
+            failure,
+            outcome,
+            error,
+        }
+    }
+
+    /// The request never left: another instance may take it, and if it was not the connection that
+    /// failed, the instance is not to blame.
+    fn unsent(failure: Failure, error: BoxError) -> Self {
+        let (failure, outcome) = match failure {
+            Failure::Connect => (failure, Outcome::Failure(FailureKind::Connect)),
+            Failure::Local => (failure, Outcome::Neutral),
+            _ => (Failure::Unprocessed, Outcome::Neutral),
+        };
+        Self::Attempt {
+            failure,
+            outcome,
+            error,
+        }
+    }
+}
+
+fn status_text<R>(response: &Response<R>) -> String {
+    match response.headers().get("grpc-status") {
+        Some(status) => format!("grpc-status {}", String::from_utf8_lossy(status.as_bytes())),
+        None => format!("status {}", response.status()),
+    }
+}

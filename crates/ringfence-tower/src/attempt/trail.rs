@@ -1,0 +1,125 @@
+//! What happened so far in a call.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+
+use http::HeaderMap;
+use ringfence_balancer::{Candidate, FailureKind, InFlight, Outcome};
+use ringfence_core::RequestTags;
+
+use crate::body::Tracker;
+use crate::classify::{Classify, Verdict};
+use crate::error::{BoxError, Causes, Error, ErrorKind, FailedAttempt};
+use crate::layer::Settings;
+use crate::transport::Rejection;
+
+/// The attempts of a call, the running one included. It outlives the future of the attempts, so
+/// that the end of the time can be put down to the instance that was being waited for.
+#[derive(Default)]
+pub(super) struct Trail {
+    /// Stage of the route and tags that led to it.
+    pool: Option<(usize, Option<RequestTags>)>,
+    failed: Vec<FailedAttempt>,
+    running: Option<InFlight>,
+    sent: bool,
+}
+
+impl Trail {
+    pub(super) fn decided(&mut self, stage: usize, tags: Option<RequestTags>) {
+        self.pool = Some((stage, tags));
+    }
+
+    pub(super) fn begin(&mut self, candidate: &Candidate) {
+        self.running = Some(candidate.begin());
+        self.sent = false;
+    }
+
+    /// The inner client has the request now.
+    pub(super) fn sent(&mut self) {
+        self.sent = true;
+    }
+
+    pub(super) fn is_sent(&self) -> bool {
+        self.sent
+    }
+
+    /// The running attempt is over.
+    pub(super) fn ended(&mut self, outcome: Outcome, reason: impl fmt::Display) {
+        if let Some(mut running) = self.running.take() {
+            running.report(outcome);
+            self.failed
+                .push(FailedAttempt::new(running.instance(), reason));
+        }
+    }
+
+    pub(super) fn ended_with(&mut self, outcome: Outcome, error: &(dyn StdError + 'static)) {
+        self.ended(outcome, Causes(error));
+    }
+
+    /// The deadline passed during the running attempt.
+    pub(super) fn out_of_time(&mut self) {
+        // One that waits for a local limit has not asked the instance yet.
+        let outcome = if self.sent {
+            Outcome::Failure(FailureKind::Timeout)
+        } else {
+            Outcome::Neutral
+        };
+        self.ended(outcome, "no response before the deadline");
+    }
+
+    /// The running attempt goes on in the response body.
+    pub(super) fn accepted(
+        &mut self,
+        classifier: &Arc<dyn Classify>,
+        headers: &HeaderMap,
+        verdict: Verdict,
+    ) -> Tracker {
+        let running = self.running.take();
+        Tracker::new(running, Arc::clone(classifier), headers, verdict)
+    }
+
+    /// The error that the call ends with.
+    pub(super) fn fail(
+        &mut self,
+        settings: &Settings,
+        kind: ErrorKind,
+        source: Option<BoxError>,
+    ) -> Error {
+        let balancer = &settings.balancer;
+        let mut error = Error::new(kind, balancer.service());
+        if let Some((stage, tags)) = self.pool.take() {
+            let routing = balancer.config().routing();
+            let stages = routing.stages(&tags.unwrap_or_default());
+            if let Some(stage) = stages.get(stage) {
+                error = error.with_pool(stage.selector());
+            }
+        }
+        if let Some(source) = source {
+            error = error.with_source(source);
+        }
+        error.with_attempts(std::mem::take(&mut self.failed))
+    }
+
+    /// The transport refused the request; the instance was not asked.
+    pub(super) fn rejected(&mut self, settings: &Settings, rejection: Rejection) -> Error {
+        let (kind, cause) = match rejection {
+            Rejection::BadRequest(cause) => (ErrorKind::BadRequest, cause),
+            Rejection::Config(cause) => (ErrorKind::Config, cause),
+        };
+        self.ended_with(Outcome::Neutral, &*cause);
+        self.fail(settings, kind, Some(cause))
+    }
+
+    pub(super) fn log_hop(&self, settings: &Settings) {
+        if let Some(last) = self.failed.last() {
+            tracing::debug!(
+                service = %settings.balancer.service(),
+                instance = %last.instance(),
+                attempt = self.failed.len(),
+                reason = last.reason(),
+                "request goes on to the next instance"
+            );
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! A body that keeps the frames it passes on, so that a later attempt can repeat them.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http_body::{Body, Frame, SizeHint};
+
+/// Charged for each trailer on top of its name and value, as HTTP/2 counts header lists.
+const TRAILER_OVERHEAD: usize = 32;
+
+/// The source and what was read from it, shared by the attempts of one request.
+pub(crate) struct Shared<B> {
+    // Held for the poll of one frame at a time. Only the newest attempt polls the source, so the
+    // lock is contended only in the moment in which an outdated attempt learns that it is one.
+    state: Mutex<State<B>>,
+}
+
+struct State<B> {
+    source: B,
+    ended: bool,
+    /// The attempt that reads from the source; older ones are outdated.
+    owner: u32,
+    /// Frames read so far, while a further attempt may need them; else those not yet passed on.
+    kept: VecDeque<Kept>,
+    /// Index in `kept` of the frame that the owner gets next.
+    next: usize,
+    size: usize,
+    limit: usize,
+    keeping: bool,
+    waker: Option<Waker>,
+}
+
+#[derive(Clone)]
+enum Kept {
+    Data(Bytes),
+    Trailers(HeaderMap),
+}
+
+impl Kept {
+    fn of(frame: &Frame<Bytes>) -> Option<Self> {
+        if let Some(data) = frame.data_ref() {
+            return Some(Self::Data(data.clone()));
+        }
+        frame.trailers_ref().cloned().map(Self::Trailers)
+    }
+
+    fn size(&self) -> usize {
+        match self {
+            Self::Data(data) => data.len(),
+            Self::Trailers(trailers) => trailers
+                .iter()
+                .map(|(name, value)| name.as_str().len() + value.len() + TRAILER_OVERHEAD)
+                .sum(),
+        }
+    }
+
+    fn data_len(&self) -> u64 {
+        match self {
+            Self::Data(data) => data.len() as u64,
+            Self::Trailers(_) => 0,
+        }
+    }
+
+    fn into_frame(self) -> Frame<Bytes> {
+        match self {
+            Self::Data(data) => Frame::data(data),
+            Self::Trailers(trailers) => Frame::trailers(trailers),
+        }
+    }
+}
+
+impl<B> Shared<B> {
+    pub(super) fn new(source: B, limit: usize) -> Self {
+        let state = State {
+            source,
+            ended: false,
+            owner: 0,
+            kept: VecDeque::new(),
+            next: 0,
+            size: 0,
+            limit,
+            keeping: true,
+            waker: None,
+        };
+        Self {
+            state: Mutex::new(state),
+        }
+    }
+
+    /// Frees what the owner has passed on already and keeps nothing from now on.
+    pub(super) fn release(&self) {
+        self.lock().release();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<B>> {
+        // A source that panicked leaves nothing half done that is ours.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Gives the body of the next attempt, unless the frames it needs are gone.
+pub(super) fn next<B: Body>(
+    shared: &Arc<Shared<B>>,
+    stale: Option<fn() -> B::Error>,
+) -> Option<Captured<B>> {
+    let mut state = shared.lock();
+    if !state.keeping {
+        return None;
+    }
+    state.owner += 1;
+    state.next = 0;
+    let attempt = state.owner;
+    let outdated = state.waker.take();
+    drop(state);
+    if let Some(waker) = outdated {
+        waker.wake();
+    }
+    Some(Captured {
+        shared: Arc::clone(shared),
+        attempt,
+        stale,
+    })
+}
+
+impl<B> State<B> {
+    fn release(&mut self) {
+        if self.keeping {
+            self.keeping = false;
+            self.kept.drain(..self.next);
+            self.next = 0;
+        }
+    }
+
+    fn repeat(&mut self) -> Option<Frame<Bytes>> {
+        if !self.keeping {
+            return self.kept.pop_front().map(Kept::into_frame);
+        }
+        let frame = self.kept.get(self.next)?.clone().into_frame();
+        self.next += 1;
+        Some(frame)
+    }
+
+    fn keep(&mut self, frame: &Frame<Bytes>) {
+        if !self.keeping {
+            return;
+        }
+        let kept = Kept::of(frame);
+        match kept {
+            Some(kept) if self.size + kept.size() <= self.limit => {
+                self.size += kept.size();
+                self.kept.push_back(kept);
+                self.next += 1;
+            }
+            // Too long, or of a kind that cannot be copied: stream on and give up repeating it.
+            _ => {
+                self.release();
+                self.kept = VecDeque::new();
+            }
+        }
+    }
+}
+
+impl<B> State<B>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    fn poll_source(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        let polled = Pin::new(&mut self.source).poll_frame(cx);
+        match &polled {
+            Poll::Ready(Some(Ok(frame))) => self.keep(frame),
+            Poll::Ready(Some(Err(_))) => {
+                // The source is broken for every attempt to come.
+                self.ended = true;
+                self.release();
+            }
+            Poll::Ready(None) => self.ended = true,
+            Poll::Pending if self.keeping => {
+                let current = cx.waker();
+                if !self
+                    .waker
+                    .as_ref()
+                    .is_some_and(|old| old.will_wake(current))
+                {
+                    self.waker = Some(current.clone());
+                }
+            }
+            Poll::Pending => {}
+        }
+        polled
+    }
+
+    fn is_end(&self) -> bool {
+        self.next == self.kept.len() && (self.ended || self.source.is_end_stream())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let kept: u64 = self.kept.iter().skip(self.next).map(Kept::data_len).sum();
+        let rest = if self.ended {
+            SizeHint::with_exact(0)
+        } else {
+            self.source.size_hint()
+        };
+        let mut hint = SizeHint::new();
+        hint.set_lower(rest.lower().saturating_add(kept));
+        if let Some(upper) = rest.upper().and_then(|upper| upper.checked_add(kept)) {
+            hint.set_upper(upper);
+        }
+        hint
+    }
+}
+
+/// The body of one attempt.
+pub(crate) struct Captured<B: Body> {
+    shared: Arc<Shared<B>>,
+    attempt: u32,
+    stale: Option<fn() -> B::Error>,
+}
+
+impl<B: Body> Captured<B> {
+    pub(super) fn first(shared: Arc<Shared<B>>, stale: Option<fn() -> B::Error>) -> Self {
+        Self {
+            shared,
+            attempt: 0,
+            stale,
+        }
+    }
+}
+
+impl<B> Body for Captured<B>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        let mut state = self.shared.lock();
+        if state.owner != self.attempt {
+            // Never a clean end: a body cut short must not look complete to the server.
+            return match self.stale {
+                Some(stale) => Poll::Ready(Some(Err(stale()))),
+                None => Poll::Pending,
+            };
+        }
+        if let Some(frame) = state.repeat() {
+            return Poll::Ready(Some(Ok(frame)));
+        }
+        state.poll_source(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        let state = self.shared.lock();
+        state.owner == self.attempt && state.is_end()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.shared.lock().size_hint()
+    }
+}
+
+impl<B: Body> fmt::Debug for Captured<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Captured")
+            .field("attempt", &self.attempt)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,15 @@
+//! Request bodies that can be sent again, and response bodies that know when they ended.
+
+mod boxed;
+mod capture;
+mod impls;
+mod replay;
+mod response;
+
+pub use self::boxed::Body;
+pub use self::replay::{Replay, RequestBody};
+pub use self::response::ResponseBody;
+pub(crate) use self::response::Tracker;
+
+#[cfg(test)]
+mod tests;

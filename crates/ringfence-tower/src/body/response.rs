@@ -1,0 +1,137 @@
+//! A response body that counts as in flight until it ends.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::HeaderMap;
+use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
+use ringfence_balancer::{FailureKind, InFlight, Outcome};
+
+use crate::classify::{Classify, Verdict, is_grpc};
+
+pin_project! {
+    /// The inner client's response body, passed through frame by frame.
+    ///
+    /// The request counts as in flight on its instance until the end of the stream, an error, or
+    /// the drop of this body, and its outcome is reported then: for gRPC by the status in
+    /// the trailers, for a broken stream as a failure, for a body that is dropped earlier not at all.
+    #[derive(Debug)]
+    pub struct ResponseBody<B> {
+        #[pin]
+        inner: B,
+        tracker: Tracker,
+    }
+}
+
+/// The outcome of one attempt in the making.
+#[derive(Debug)]
+pub(crate) struct Tracker {
+    in_flight: Option<InFlight>,
+    classifier: Arc<dyn Classify>,
+    /// A gRPC response without a status so far: it has to come in the trailers.
+    status_due: bool,
+    verdict: Verdict,
+}
+
+impl Tracker {
+    /// `verdict` is what the head says.
+    pub(crate) fn new(
+        mut in_flight: Option<InFlight>,
+        classifier: Arc<dyn Classify>,
+        headers: &HeaderMap,
+        verdict: Verdict,
+    ) -> Self {
+        // A failure in the head is one whatever becomes of the body; a caller may well drop it.
+        if let (Outcome::Failure(kind), Some(in_flight)) = (outcome(verdict), &mut in_flight) {
+            in_flight.report(Outcome::Failure(kind));
+        }
+        Self {
+            in_flight,
+            classifier,
+            status_due: is_grpc(headers) && !headers.contains_key("grpc-status"),
+            verdict,
+        }
+    }
+
+    fn trailers(&mut self, trailers: &HeaderMap) {
+        if trailers.contains_key("grpc-status") {
+            self.status_due = false;
+        }
+        if self.verdict == Verdict::Success {
+            self.verdict = self.classifier.trailers(trailers);
+        }
+    }
+
+    fn ended(&mut self) {
+        let outcome = if self.status_due {
+            // gRPC: a stream that ends without a status was cut off.
+            Outcome::Failure(FailureKind::Reset)
+        } else {
+            outcome(self.verdict)
+        };
+        self.finish(outcome);
+    }
+
+    fn finish(&mut self, outcome: Outcome) {
+        if let Some(mut in_flight) = self.in_flight.take() {
+            in_flight.report(outcome);
+        }
+    }
+}
+
+fn outcome(verdict: Verdict) -> Outcome {
+    match verdict {
+        Verdict::Success => Outcome::Success,
+        Verdict::Unavailable | Verdict::Failure => Outcome::Failure(FailureKind::Status),
+        Verdict::Neutral => Outcome::Neutral,
+    }
+}
+
+impl<B: Body> ResponseBody<B> {
+    pub(crate) fn new(inner: B, mut tracker: Tracker) -> Self {
+        if inner.is_end_stream() {
+            tracker.ended();
+        }
+        Self { inner, tracker }
+    }
+}
+
+impl<B: Body> Body for ResponseBody<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        let mut this = self.project();
+        let polled = this.inner.as_mut().poll_frame(cx);
+        match &polled {
+            Poll::Ready(Some(Ok(frame))) => {
+                if let Some(trailers) = frame.trailers_ref() {
+                    this.tracker.trailers(trailers);
+                }
+                // Many readers stop here instead of asking once more.
+                if this.inner.is_end_stream() {
+                    this.tracker.ended();
+                }
+            }
+            Poll::Ready(Some(Err(_))) => {
+                this.tracker.finish(Outcome::Failure(FailureKind::Reset));
+            }
+            Poll::Ready(None) => this.tracker.ended(),
+            Poll::Pending => {}
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}

@@ -1,0 +1,328 @@
+use std::collections::VecDeque;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue};
+use http_body::{Body as _, Frame, SizeHint};
+use http_body_util::combinators::{BoxBody, UnsyncBoxBody};
+use http_body_util::{BodyExt as _, Empty, Full};
+
+use super::{Body, Replay, RequestBody};
+
+/// What a scripted body does when it is polled.
+enum Step {
+    Data(&'static str),
+    Trailers,
+    Pending,
+    Fail,
+}
+
+struct Scripted {
+    steps: VecDeque<Step>,
+    known_size: Option<u64>,
+}
+
+impl http_body::Body for Scripted {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        Poll::Ready(match self.steps.pop_front() {
+            Some(Step::Data(data)) => {
+                if let Some(size) = &mut self.known_size {
+                    *size -= data.len() as u64;
+                }
+                Some(Ok(Frame::data(Bytes::from_static(data.as_bytes()))))
+            }
+            Some(Step::Trailers) => Some(Ok(Frame::trailers(trailers()))),
+            Some(Step::Pending) => {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            Some(Step::Fail) => Some(Err(io::Error::other("source broke"))),
+            None => None,
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.known_size
+            .map_or_else(SizeHint::new, SizeHint::with_exact)
+    }
+}
+
+fn trailers() -> HeaderMap {
+    let mut trailers = HeaderMap::new();
+    trailers.insert("x-sum", HeaderValue::from_static("42"));
+    trailers
+}
+
+fn body(steps: impl IntoIterator<Item = Step>) -> Body {
+    Body::new(Scripted {
+        steps: steps.into_iter().collect(),
+        known_size: None,
+    })
+}
+
+fn sized(steps: impl IntoIterator<Item = Step>, size: u64) -> Body {
+    Body::new(Scripted {
+        steps: steps.into_iter().collect(),
+        known_size: Some(size),
+    })
+}
+
+fn replayable(body: Body, limit: usize) -> (Body, Replay<Body>) {
+    let (first, replay) = body.replayable(limit);
+    (first, replay.expect("can be replayed"))
+}
+
+async fn collect(body: Body) -> (Bytes, Option<HeaderMap>) {
+    let collected = body.collect().await.expect("complete");
+    let trailers = collected.trailers().cloned();
+    (collected.to_bytes(), trailers)
+}
+
+async fn data(body: &mut Body) -> Bytes {
+    let frame = body.frame().await.expect("a frame").expect("no error");
+    frame.into_data().expect("data")
+}
+
+fn poll_once(body: &mut Body) -> Poll<bool> {
+    let mut cx = Context::from_waker(Waker::noop());
+    Pin::new(body)
+        .poll_frame(&mut cx)
+        .map(|frame| frame.is_some())
+}
+
+#[tokio::test]
+async fn every_attempt_sends_the_same_bytes_and_trailers() {
+    let steps = [Step::Data("01234"), Step::Data("56789"), Step::Trailers];
+    let (first, mut replay) = replayable(body(steps), 1_024);
+    assert_eq!(
+        collect(first).await,
+        (Bytes::from("0123456789"), Some(trailers()))
+    );
+    for _ in 0..2 {
+        let again = replay.again().expect("kept");
+        assert_eq!(
+            collect(again).await,
+            (Bytes::from("0123456789"), Some(trailers()))
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_attempt_that_read_nothing_leaves_all() {
+    let (first, mut replay) = replayable(body([Step::Data("0123456789")]), 1_024);
+    drop(first);
+    let again = replay.again().expect("kept");
+    assert_eq!(collect(again).await.0, "0123456789");
+}
+
+#[tokio::test]
+async fn half_read_then_repeated_and_continued() {
+    let steps = [
+        Step::Data("ab"),
+        Step::Data("cd"),
+        Step::Data("ef"),
+        Step::Trailers,
+    ];
+    let (mut first, mut replay) = replayable(body(steps), 1_024);
+    assert_eq!(data(&mut first).await, "ab");
+    let again = replay.again().expect("kept");
+    assert_eq!(
+        collect(again).await,
+        (Bytes::from("abcdef"), Some(trailers()))
+    );
+}
+
+#[tokio::test]
+async fn a_pending_second_frame_neither_loses_nor_doubles_the_first() {
+    let steps = [Step::Data("ab"), Step::Pending, Step::Data("cd")];
+    let (mut first, mut replay) = replayable(body(steps), 1_024);
+    assert_eq!(data(&mut first).await, "ab");
+    assert!(poll_once(&mut first).is_pending());
+    let mut again = replay.again().expect("kept");
+    assert_eq!(data(&mut again).await, "ab");
+    assert_eq!(collect(again).await.0, "cd");
+}
+
+#[tokio::test]
+async fn over_the_limit_the_first_attempt_is_complete_and_the_last() {
+    let steps = [Step::Data("0123"), Step::Data("4567"), Step::Data("89")];
+    let (first, mut replay) = replayable(body(steps), 8);
+    assert_eq!(collect(first).await.0, "0123456789");
+    assert!(replay.again().is_none());
+}
+
+#[tokio::test]
+async fn exactly_the_limit_is_kept() {
+    let (first, mut replay) = replayable(body([Step::Data("0123"), Step::Data("4567")]), 8);
+    assert_eq!(collect(first).await.0, "01234567");
+    assert_eq!(collect(replay.again().expect("kept")).await.0, "01234567");
+}
+
+#[test]
+fn what_is_known_to_be_over_the_limit_is_not_kept_at_all() {
+    assert!(
+        sized([Step::Data("0123456789")], 10)
+            .replayable(9)
+            .1
+            .is_none()
+    );
+    assert!(Body::from("0123456789").replayable(9).1.is_none());
+    assert!(Full::<Bytes>::from("0123456789").replayable(9).1.is_none());
+    assert!(String::from("0123456789").replayable(9).1.is_none());
+    assert!(Body::from("0123456789").replayable(10).1.is_some());
+}
+
+#[tokio::test]
+async fn a_lying_size_changes_nothing() {
+    let (first, mut replay) = replayable(sized([Step::Data("0123456789")], 10), 10);
+    assert_eq!(first.size_hint().exact(), Some(10));
+    assert_eq!(collect(first).await.0, "0123456789");
+    let again = replay.again().expect("kept");
+    assert_eq!(again.size_hint().exact(), Some(10));
+    assert!(!again.is_end_stream());
+    // Says nothing of its length, and is longer than the limit.
+    let (first, mut replay) = replayable(body([Step::Data("0123456789")]), 9);
+    assert_eq!(first.size_hint().exact(), None);
+    assert_eq!(collect(first).await.0, "0123456789");
+    assert!(replay.again().is_none());
+}
+
+#[tokio::test]
+async fn sizes_and_ends_stay_right_on_the_way() {
+    let (mut first, mut replay) = replayable(sized([Step::Data("ab"), Step::Data("cd")], 4), 64);
+    data(&mut first).await;
+    assert_eq!(first.size_hint().exact(), Some(2));
+    let mut again = replay.again().expect("kept");
+    assert_eq!(again.size_hint().exact(), Some(4));
+    data(&mut again).await;
+    data(&mut again).await;
+    assert_eq!(again.size_hint().exact(), Some(0));
+    assert!(again.is_end_stream());
+    assert!(
+        !first.is_end_stream(),
+        "an outdated body never looks complete"
+    );
+}
+
+#[tokio::test]
+async fn an_outdated_attempt_never_ends_cleanly() {
+    let (mut first, mut replay) = replayable(body([Step::Data("ab"), Step::Data("cd")]), 64);
+    data(&mut first).await;
+    let _again = replay.again().expect("kept");
+    let frame = first.frame().await.expect("not an end");
+    assert_eq!(
+        frame.expect_err("an error").to_string(),
+        "the request went on to another instance"
+    );
+
+    // An error of a foreign type cannot be made: such a body waits for ever.
+    let steps = [Step::Data("ab"), Step::Data("cd")].into();
+    let foreign = UnsyncBoxBody::new(Scripted {
+        steps,
+        known_size: None,
+    });
+    let (mut first, replay) = foreign.replayable(64);
+    let _again = replay.expect("can be replayed").again().expect("kept");
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(Pin::new(&mut first).poll_frame(&mut cx).is_pending());
+}
+
+#[tokio::test]
+async fn an_outdated_attempt_that_waits_is_woken() {
+    let (sender, receiver) = tokio::sync::oneshot::channel::<()>();
+    let waiting = futures_util::stream::once(async move {
+        let _ = receiver.await;
+        Ok::<_, io::Error>(Frame::data(Bytes::from("late")))
+    });
+    let source = Body::new(http_body_util::StreamBody::new(Box::pin(waiting)));
+    let (mut first, mut replay) = replayable(source, 64);
+    let first =
+        tokio::spawn(async move { first.frame().await.is_some_and(|frame| frame.is_err()) });
+    tokio::task::yield_now().await;
+    let again = replay.again().expect("kept");
+    assert!(first.await.expect("no panic"), "ended with an error");
+    sender.send(()).expect("still waiting");
+    assert_eq!(collect(again).await.0, "late");
+}
+
+#[tokio::test]
+async fn once_accepted_nothing_is_kept_and_the_rest_flows() {
+    let steps = [Step::Data("ab"), Step::Data("cd"), Step::Data("ef")];
+    let (mut first, mut replay) = replayable(body(steps), 64);
+    data(&mut first).await;
+    data(&mut first).await;
+    let mut again = replay.again().expect("kept");
+    assert_eq!(data(&mut again).await, "ab");
+    // Accepted in the middle of the repetition: what was not repeated yet must still come.
+    drop(replay);
+    assert_eq!(collect(again).await.0, "cdef");
+}
+
+#[tokio::test]
+async fn a_source_that_breaks_is_not_repeated() {
+    let (mut first, mut replay) = replayable(body([Step::Data("ab"), Step::Fail]), 64);
+    data(&mut first).await;
+    let frame = first.frame().await.expect("a frame");
+    assert_eq!(frame.expect_err("an error").to_string(), "source broke");
+    assert!(replay.again().is_none());
+}
+
+#[tokio::test]
+async fn bodies_of_the_field() {
+    let full = Full::<Bytes>::from("x")
+        .replayable(8)
+        .1
+        .and_then(|mut replay| replay.again());
+    assert_eq!(
+        full.expect("kept")
+            .collect()
+            .await
+            .expect("complete")
+            .to_bytes(),
+        "x"
+    );
+    let empty = Empty::<Bytes>::new()
+        .replayable(0)
+        .1
+        .and_then(|mut replay| replay.again());
+    assert!(empty.expect("kept").is_end_stream());
+    let text = String::from("x")
+        .replayable(8)
+        .1
+        .and_then(|mut replay| replay.again());
+    assert_eq!(text.as_deref(), Some("x"));
+    let boxed = BoxBody::new(Full::<Bytes>::from("x")).replayable(8).1;
+    let again = boxed.expect("can be replayed").again().expect("kept");
+    assert_eq!(again.collect().await.expect("complete").to_bytes(), "x");
+    let nothing = BoxBody::new(Empty::<Bytes>::new()).replayable(0).1;
+    assert!(
+        nothing
+            .expect("nothing to keep")
+            .again()
+            .expect("kept")
+            .is_end_stream()
+    );
+}
+
+#[cfg(feature = "tonic")]
+#[tokio::test]
+async fn bodies_of_tonic() {
+    let body = tonic::body::Body::new(Full::<Bytes>::from("x"));
+    let (first, replay) = body.replayable(8);
+    drop(first);
+    let again = replay.expect("can be replayed").again().expect("kept");
+    assert_eq!(again.collect().await.expect("complete").to_bytes(), "x");
+    assert!(tonic::body::Body::empty().replayable(0).1.is_some());
+}

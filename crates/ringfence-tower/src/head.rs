@@ -1,0 +1,210 @@
+//! A copy of a request head that is cheap to make, because it is hardly ever used.
+
+use arrayvec::ArrayVec;
+use http::request::Parts;
+use http::uri::PathAndQuery;
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
+
+/// Heads up to this size, in bytes, are copied without an allocation.
+const INLINE: usize = 512;
+/// Each piece of the copy is preceded by its length, whose highest bit marks a sensitive value.
+const PREFIX: usize = size_of::<u32>();
+const SENSITIVE: u32 = 1 << 31;
+
+/// What a further attempt needs of a request head: all but the URI's scheme and authority, which
+/// each attempt sets for itself.
+///
+/// Cloning a `HeaderMap` costs an allocation for the map and one for most of its values; here all
+/// bytes go into one buffer, which lies in the future of the request.
+pub(crate) struct SavedHead {
+    method: Method,
+    version: Version,
+    extensions: Extensions,
+    pieces: Pieces,
+}
+
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it lies in the boxed future of a request, and the large variant is the usual one"
+)]
+enum Pieces {
+    Inline(ArrayVec<u8, INLINE>),
+    Heap(Vec<u8>),
+}
+
+impl SavedHead {
+    /// `None` for a head that cannot be copied exactly; its request is sent once.
+    pub(crate) fn of(head: &Parts, with_extensions: bool) -> Option<Self> {
+        let path = head.uri.path_and_query().map_or("", PathAndQuery::as_str);
+        let mut pieces = Pieces::with_capacity(size(path, &head.headers));
+        pieces.push(path.as_bytes(), false)?;
+        for (name, value) in &head.headers {
+            pieces.push(name.as_str().as_bytes(), false)?;
+            pieces.push(value.as_bytes(), value.is_sensitive())?;
+        }
+        // What was taken out of it leaves an empty map behind, whose clone would allocate.
+        let extensions = if with_extensions && !head.extensions.is_empty() {
+            head.extensions.clone()
+        } else {
+            Extensions::new()
+        };
+        Some(Self {
+            method: head.method.clone(),
+            version: head.version,
+            extensions,
+            pieces,
+        })
+    }
+
+    /// The head again. `None` if it cannot be made again exactly.
+    pub(crate) fn restore(&self) -> Option<Parts> {
+        let (mut head, ()) = Request::new(()).into_parts();
+        head.method = self.method.clone();
+        head.version = self.version;
+        head.extensions = self.extensions.clone();
+        let mut pieces = Reader(self.pieces.as_slice());
+        let (path, _) = pieces.next()?;
+        if !path.is_empty() {
+            let path = PathAndQuery::try_from(path).ok()?;
+            head.uri = Uri::from(path);
+        }
+        while let Some((name, _)) = pieces.next() {
+            let (value, sensitive) = pieces.next()?;
+            let name = HeaderName::from_bytes(name).ok()?;
+            let mut value = HeaderValue::from_bytes(value).ok()?;
+            value.set_sensitive(sensitive);
+            head.headers.append(name, value);
+        }
+        Some(head)
+    }
+}
+
+fn size(path: &str, headers: &HeaderMap) -> usize {
+    let fields: usize = headers
+        .iter()
+        .map(|(name, value)| 2 * PREFIX + name.as_str().len() + value.len())
+        .sum();
+    PREFIX + path.len() + fields
+}
+
+impl Pieces {
+    fn with_capacity(bytes: usize) -> Self {
+        if bytes <= INLINE {
+            Self::Inline(ArrayVec::new())
+        } else {
+            Self::Heap(Vec::with_capacity(bytes))
+        }
+    }
+
+    fn push(&mut self, piece: &[u8], sensitive: bool) -> Option<()> {
+        let length = u32::try_from(piece.len())
+            .ok()
+            .filter(|length| length & SENSITIVE == 0)?;
+        let mark = if sensitive { SENSITIVE } else { 0 };
+        self.extend(&(length | mark).to_ne_bytes())?;
+        self.extend(piece)
+    }
+
+    fn extend(&mut self, bytes: &[u8]) -> Option<()> {
+        match self {
+            Self::Inline(inline) => inline.try_extend_from_slice(bytes).ok(),
+            Self::Heap(heap) => {
+                heap.extend_from_slice(bytes);
+                Some(())
+            }
+        }
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Inline(inline) => inline,
+            Self::Heap(heap) => heap,
+        }
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn next(&mut self) -> Option<(&'a [u8], bool)> {
+        let (prefix, rest) = self.0.split_first_chunk()?;
+        let prefix = u32::from_ne_bytes(*prefix);
+        let length = usize::try_from(prefix & !SENSITIVE).ok()?;
+        let (piece, rest) = rest.split_at_checked(length)?;
+        self.0 = rest;
+        Some((piece, prefix & SENSITIVE != 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assert_restored(head: &Parts) {
+        let restored = SavedHead::of(head, true).and_then(|saved| saved.restore());
+        let restored = restored.expect("can be copied");
+        assert_eq!(restored.method, head.method);
+        assert_eq!(restored.version, head.version);
+        assert_eq!(restored.uri.path_and_query(), head.uri.path_and_query());
+        assert_eq!(restored.headers, head.headers);
+        for (name, value) in &head.headers {
+            assert_eq!(restored.headers[name].is_sensitive(), value.is_sensitive());
+        }
+    }
+
+    fn head(uri: &str) -> Parts {
+        let (head, ()) = Request::patch(uri)
+            .version(Version::HTTP_2)
+            .header("te", "trailers")
+            .header("x-empty", "")
+            .header("x-many", "a")
+            .header("x-many", "b")
+            .body(())
+            .expect("valid request")
+            .into_parts();
+        head
+    }
+
+    #[test]
+    fn copies_are_exact() {
+        for uri in [
+            "/a?x=1&y=%2F",
+            "//evil/x",
+            "*",
+            "http://host?q",
+            "http://host",
+            "/%e4",
+        ] {
+            assert_restored(&head(uri));
+        }
+    }
+
+    #[test]
+    fn values_of_any_byte_and_secrets_survive() {
+        let mut head = head("/");
+        let mut secret = HeaderValue::from_bytes(&[0xff, b' ', 0xe4, b'\t', 0x80]).expect("valid");
+        secret.set_sensitive(true);
+        head.headers.insert("authorization", secret);
+        assert_restored(&head);
+    }
+
+    #[test]
+    fn large_heads_survive() {
+        let mut head = head("/");
+        for length in [INLINE - 100, INLINE, 8_192] {
+            let value = HeaderValue::try_from("x".repeat(length)).expect("valid");
+            head.headers.append("x-large", value);
+            assert_restored(&head);
+        }
+    }
+
+    #[test]
+    fn extensions_are_kept_where_they_are_wanted() {
+        let mut head = head("/");
+        head.extensions.insert(7_u32);
+        let kept = SavedHead::of(&head, true).and_then(|saved| saved.restore());
+        assert_eq!(kept.expect("can be copied").extensions.get(), Some(&7_u32));
+        let dropped = SavedHead::of(&head, false).and_then(|saved| saved.restore());
+        assert!(dropped.expect("can be copied").extensions.is_empty());
+    }
+}

@@ -1,0 +1,247 @@
+//! Where the key of a request comes from.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::HeaderName;
+use http::request::Parts;
+
+/// Request extension: the key of this request, set by the program itself.
+///
+/// ```
+/// use ringfence_tower::RoutingKey;
+///
+/// let mut request = http::Request::get("/cart").body(())?;
+/// request.extensions_mut().insert(RoutingKey::from("tenant-7"));
+/// # Ok::<(), http::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RoutingKey(pub Bytes);
+
+impl From<&'static str> for RoutingKey {
+    fn from(key: &'static str) -> Self {
+        Self(Bytes::from_static(key.as_bytes()))
+    }
+}
+
+impl From<String> for RoutingKey {
+    fn from(key: String) -> Self {
+        Self(Bytes::from(key))
+    }
+}
+
+impl From<Bytes> for RoutingKey {
+    fn from(key: Bytes) -> Self {
+        Self(key)
+    }
+}
+
+impl From<Vec<u8>> for RoutingKey {
+    fn from(key: Vec<u8>) -> Self {
+        Self(Bytes::from(key))
+    }
+}
+
+type Extract = Arc<dyn Fn(&Parts) -> Option<Bytes> + Send + Sync>;
+
+/// One place in a request head from which its key is read.
+///
+/// An empty key counts as absent, as does one that is longer than the balancer's `max_key_len`;
+/// the next source is asked then. What clients send is not trusted: read keys from headers only
+/// where the client may choose its instance.
+#[derive(Clone)]
+pub struct KeySource {
+    kind: Kind,
+}
+
+#[derive(Clone)]
+enum Kind {
+    Extension,
+    Header(HeaderName),
+    PathSegment(usize),
+    Function(Extract),
+}
+
+impl KeySource {
+    /// The request extension [`RoutingKey`].
+    #[must_use]
+    pub fn extension() -> Self {
+        Self {
+            kind: Kind::Extension,
+        }
+    }
+
+    /// The first value of this HTTP header or gRPC metadata entry, byte for byte. Binary metadata
+    /// (names that end in `-bin`) is hashed as it stands in the header, without decoding.
+    #[must_use]
+    pub fn header(name: HeaderName) -> Self {
+        Self {
+            kind: Kind::Header(name),
+        }
+    }
+
+    /// This segment of the path, byte for byte, counted from 0: in `/v1/users/42` segment 2 is `42`.
+    #[must_use]
+    pub fn path_segment(index: usize) -> Self {
+        Self {
+            kind: Kind::PathSegment(index),
+        }
+    }
+
+    /// What this function makes of the request head.
+    #[must_use]
+    pub fn from_fn<F>(extract: F) -> Self
+    where
+        F: Fn(&Parts) -> Option<Bytes> + Send + Sync + 'static,
+    {
+        Self {
+            kind: Kind::Function(Arc::new(extract)),
+        }
+    }
+
+    fn read<'a>(&self, head: &'a Parts) -> Option<Key<'a>> {
+        match &self.kind {
+            Kind::Extension => {
+                let RoutingKey(key) = head.extensions.get()?;
+                Some(Key::Borrowed(key))
+            }
+            Kind::Header(name) => head
+                .headers
+                .get(name)
+                .map(|value| Key::Borrowed(value.as_bytes())),
+            Kind::PathSegment(index) => {
+                let path = head.uri.path();
+                let path = path.strip_prefix('/').unwrap_or(path);
+                path.split('/')
+                    .nth(*index)
+                    .map(|segment| Key::Borrowed(segment.as_bytes()))
+            }
+            Kind::Function(extract) => extract(head).map(Key::Owned),
+        }
+    }
+}
+
+impl fmt::Debug for KeySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            Kind::Extension => f.write_str("Extension"),
+            Kind::Header(name) => f.debug_tuple("Header").field(name).finish(),
+            Kind::PathSegment(index) => f.debug_tuple("PathSegment").field(index).finish(),
+            Kind::Function(_) => f.write_str("Function"),
+        }
+    }
+}
+
+/// The bytes of a key, borrowed from the request where they stand in it.
+#[derive(Debug)]
+pub(crate) enum Key<'a> {
+    Borrowed(&'a [u8]),
+    Owned(Bytes),
+}
+
+impl Borrow<[u8]> for Key<'_> {
+    fn borrow(&self) -> &[u8] {
+        match self {
+            Self::Borrowed(bytes) => bytes,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// The key that the first source yields. Where only too long ones are found, the first of them:
+/// the balancer counts it and then goes on as without a key.
+pub(crate) fn find<'a>(sources: &[KeySource], head: &'a Parts, max_len: usize) -> Option<Key<'a>> {
+    let mut too_long = None;
+    for source in sources {
+        let Some(key) = source.read(head) else {
+            continue;
+        };
+        let len = Borrow::<[u8]>::borrow(&key).len();
+        if len > max_len {
+            too_long = too_long.or(Some(key));
+        } else if len > 0 {
+            return Some(key);
+        }
+    }
+    too_long
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(uri: &str) -> Parts {
+        http::Request::get(uri)
+            .header("x-user", "alice")
+            .header("trace-bin", "AAECAw")
+            .body(())
+            .expect("valid request")
+            .into_parts()
+            .0
+    }
+
+    fn key(sources: &[KeySource], head: &Parts) -> Option<Vec<u8>> {
+        find(sources, head, 16).map(|key| {
+            let bytes: &[u8] = key.borrow();
+            bytes.to_vec()
+        })
+    }
+
+    #[test]
+    fn each_source() {
+        let mut head = head("/v1/users/42?x=1");
+        let user = KeySource::header(HeaderName::from_static("x-user"));
+        assert_eq!(key(&[user], &head).as_deref(), Some(&b"alice"[..]));
+        let binary = KeySource::header(HeaderName::from_static("trace-bin"));
+        assert_eq!(key(&[binary], &head).as_deref(), Some(&b"AAECAw"[..]));
+        assert_eq!(
+            key(&[KeySource::path_segment(2)], &head).as_deref(),
+            Some(&b"42"[..])
+        );
+        assert_eq!(key(&[KeySource::path_segment(3)], &head), None);
+        let method = KeySource::from_fn(|head| {
+            Some(Bytes::copy_from_slice(head.method.as_str().as_bytes()))
+        });
+        assert_eq!(key(&[method], &head).as_deref(), Some(&b"GET"[..]));
+        assert_eq!(key(&[KeySource::extension()], &head), None);
+        head.extensions.insert(RoutingKey::from("t"));
+        assert_eq!(
+            key(&[KeySource::extension()], &head).as_deref(),
+            Some(&b"t"[..])
+        );
+    }
+
+    #[test]
+    fn the_first_that_yields_one_wins() {
+        let head = head("//evil/x");
+        let sources = [
+            KeySource::extension(),
+            KeySource::path_segment(0),
+            KeySource::path_segment(1),
+            KeySource::path_segment(2),
+        ];
+        assert_eq!(key(&sources, &head).as_deref(), Some(&b"evil"[..]));
+    }
+
+    #[test]
+    fn too_long_counts_as_absent() {
+        let head = head("/aaaaaaaaaaaaaaaaa/b");
+        let sources = [KeySource::path_segment(0), KeySource::path_segment(1)];
+        assert_eq!(key(&sources, &head).as_deref(), Some(&b"b"[..]));
+        let found = key(&sources[..1], &head).expect("handed on to be counted");
+        assert_eq!(found.len(), 17);
+    }
+
+    #[test]
+    fn odd_paths_have_no_key() {
+        for uri in ["/", "*", "http://host", "http://host?q"] {
+            assert_eq!(
+                key(&[KeySource::path_segment(0)], &head(uri)).filter(|key| key != b"*"),
+                None,
+                "{uri}"
+            );
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The layer and its settings.
+
+use std::fmt;
+use std::sync::Arc;
+
+use ringfence_balancer::{AttachmentKey, Balancer};
+use tower_layer::Layer;
+
+use crate::classify::{Classify, DefaultClassifier};
+use crate::key::KeySource;
+use crate::retry::RetryPolicy;
+use crate::service::Ringfence;
+use crate::transport::{Authority, Origin};
+
+const DEFAULT_REPLAY_LIMIT: usize = 64 * 1_024;
+
+/// Sends each request to the instance that owns its key, and to the next ones if that one cannot.
+///
+/// ```
+/// use ringfence_tower::{KeySource, RingfenceLayer};
+/// # use http::HeaderName;
+/// # fn layer(balancer: ringfence_balancer::Balancer) -> RingfenceLayer {
+///
+/// RingfenceLayer::new(balancer)
+///     .with_key(KeySource::extension())
+///     .with_key(KeySource::header(HeaderName::from_static("x-tenant")))
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct RingfenceLayer {
+    settings: Arc<Settings>,
+}
+
+/// What all clones of a service share.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    pub(crate) balancer: Balancer,
+    pub(crate) keys: Vec<KeySource>,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) replay_limit: usize,
+    pub(crate) authority: Authority,
+    pub(crate) classifier: Arc<dyn Classify>,
+    pub(crate) origins: AttachmentKey<Result<Origin, String>>,
+}
+
+impl RingfenceLayer {
+    /// A layer that asks this balancer. Without a key source, requests count as having no key.
+    #[must_use]
+    pub fn new(balancer: Balancer) -> Self {
+        Self {
+            settings: Arc::new(Settings {
+                balancer,
+                keys: Vec::new(),
+                retry: RetryPolicy::default(),
+                replay_limit: DEFAULT_REPLAY_LIMIT,
+                authority: Authority::Instance,
+                classifier: Arc::new(DefaultClassifier),
+                origins: AttachmentKey::unique(),
+            }),
+        }
+    }
+
+    /// Adds a source of keys. Sources are asked in the order in which they were added; the first
+    /// that yields a key wins.
+    #[must_use]
+    pub fn with_key(self, source: KeySource) -> Self {
+        self.set(|settings| settings.keys.push(source))
+    }
+
+    /// What may be sent again; default [`RetryPolicy::default`].
+    #[must_use]
+    pub fn with_retry(self, policy: RetryPolicy) -> Self {
+        self.set(|settings| settings.retry = policy)
+    }
+
+    /// How much of a request body is kept for a further attempt, in bytes; default 64 KiB. A
+    /// longer body is streamed on without being kept, and its request hops no more; with zero
+    /// only requests without a body hop.
+    #[must_use]
+    pub fn with_replay_limit(self, bytes: usize) -> Self {
+        self.set(|settings| settings.replay_limit = bytes)
+    }
+
+    /// What requests over a shared HTTP client say in `Host`; default [`Authority::Instance`].
+    ///
+    /// Such a client takes the address to dial from the URI, so over HTTP/2 the `:authority` is
+    /// always the instance's, and a `Host` field is removed. Another name than the instance's is
+    /// meant for clients that speak HTTP/1 only.
+    /// [`TonicConnector`](crate::TonicConnector) has a setting of its own.
+    #[must_use]
+    pub fn with_authority(self, authority: Authority) -> Self {
+        self.set(|settings| {
+            settings.authority = authority;
+            settings.origins = AttachmentKey::unique();
+        })
+    }
+
+    /// How errors and responses are judged; the default knows hyper, h2, tonic and gRPC.
+    #[must_use]
+    pub fn with_classifier(self, classifier: impl Classify) -> Self {
+        self.set(|settings| settings.classifier = Arc::new(classifier))
+    }
+
+    /// Wraps a transport, as [`Layer::layer`] does without having to import the trait.
+    #[must_use]
+    pub fn wrap<S>(&self, transport: S) -> Ringfence<S> {
+        Ringfence::new(transport, Arc::clone(&self.settings))
+    }
+
+    fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(Arc::make_mut(&mut self.settings));
+        self
+    }
+}
+
+impl<S> Layer<S> for RingfenceLayer {
+    type Service = Ringfence<S>;
+
+    fn layer(&self, inner: S) -> Ringfence<S> {
+        self.wrap(inner)
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("balancer", &self.balancer)
+            .field("keys", &self.keys)
+            .field("retry", &self.retry)
+            .field("replay_limit", &self.replay_limit)
+            .field("authority", &self.authority)
+            .field("classifier", &self.classifier)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for RingfenceLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RingfenceLayer")
+            .field("settings", &self.settings)
+            .finish()
+    }
+}

@@ -1,0 +1,214 @@
+//! What may be sent again.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Method;
+use http::request::Parts;
+
+use crate::classify::Failure;
+
+/// Request extension: whether sending this request twice does no harm.
+///
+/// It has the last word over the method and over
+/// [`RetryPolicy::with_idempotent`].
+///
+/// ```
+/// use ringfence_tower::Idempotent;
+///
+/// let mut request = http::Request::post("/orders/7/confirm").body(())?;
+/// request.extensions_mut().insert(Idempotent(true));
+/// # Ok::<(), http::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Idempotent(pub bool);
+
+type Predicate = Arc<dyn Fn(&Parts) -> bool + Send + Sync>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Never,
+    Unsent,
+    Idempotent,
+}
+
+/// Decides which failed attempts may hop to the next instance.
+///
+/// | what happened | the request hops |
+/// |---|---|
+/// | no connection could be made, or the request was not sent | always |
+/// | surely not processed: `REFUSED_STREAM`, `GOAWAY` below this stream | always |
+/// | reset, broken connection, per-try timeout | if idempotent |
+/// | HTTP 502, 503, 504, gRPC `UNAVAILABLE` before any message | if idempotent |
+/// | anything else, or once a response was handed to the caller | never |
+///
+/// Idempotent are GET, HEAD, OPTIONS, TRACE, PUT and DELETE, what
+/// [`with_idempotent`](Self::with_idempotent) allows, and requests with the extension
+/// [`Idempotent`]. A gRPC call is a POST and therefore not idempotent by default.
+///
+/// How many attempts there are (`max_attempts`) and how many hops a service allows
+/// (`retry_budget`) is set on the balancer.
+#[derive(Clone)]
+pub struct RetryPolicy {
+    mode: Mode,
+    idempotent: Option<Predicate>,
+    per_try_timeout: Option<Duration>,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Idempotent,
+            idempotent: None,
+            per_try_timeout: None,
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// Sends each request once, whatever happens. Nothing is kept for a further attempt.
+    #[must_use]
+    pub fn never() -> Self {
+        Self {
+            mode: Mode::Never,
+            ..Self::default()
+        }
+    }
+
+    /// Hops only with requests that surely were not processed, whatever the method.
+    #[must_use]
+    pub fn unprocessed_only() -> Self {
+        Self {
+            mode: Mode::Unsent,
+            ..Self::default()
+        }
+    }
+
+    /// Declares further requests idempotent, by method, path or anything else in the head.
+    ///
+    /// ```
+    /// use ringfence_tower::RetryPolicy;
+    ///
+    /// let policy = RetryPolicy::default()
+    ///     .with_idempotent(|head| head.uri.path().starts_with("/catalog.Catalog/Get"));
+    /// # let _ = policy;
+    /// ```
+    #[must_use]
+    pub fn with_idempotent<F>(mut self, idempotent: F) -> Self
+    where
+        F: Fn(&Parts) -> bool + Send + Sync + 'static,
+    {
+        self.idempotent = Some(Arc::new(idempotent));
+        self
+    }
+
+    /// Ends an attempt that has no response head after this time; default none.
+    ///
+    /// The time covers readiness, connection and waiting, and never reaches past the deadline of
+    /// the call. An attempt ended by it counts as a failure of the instance, and hops only if the
+    /// request is idempotent. Connecting has its own, always safe limit in the transport.
+    #[must_use]
+    pub fn with_per_try_timeout(mut self, timeout: Duration) -> Self {
+        self.per_try_timeout = Some(timeout);
+        self
+    }
+
+    pub(crate) fn per_try_timeout(&self) -> Option<Duration> {
+        self.per_try_timeout
+    }
+
+    /// Whether any attempt of this policy may hop at all.
+    pub(crate) fn may_hop(&self) -> bool {
+        self.mode != Mode::Never
+    }
+
+    pub(crate) fn is_idempotent(&self, head: &Parts) -> bool {
+        if self.mode != Mode::Idempotent {
+            return false;
+        }
+        if let Some(Idempotent(declared)) = head.extensions.get() {
+            return *declared;
+        }
+        is_idempotent_method(&head.method)
+            || self.idempotent.as_ref().is_some_and(|allows| allows(head))
+    }
+
+    /// Whether an attempt that failed in this way may hop.
+    pub(crate) fn allows(&self, failure: Failure, idempotent: bool) -> bool {
+        match failure {
+            Failure::Connect | Failure::Unprocessed => self.may_hop(),
+            Failure::Broken | Failure::Timeout => idempotent,
+            Failure::Local => false,
+        }
+    }
+}
+
+/// The idempotent methods of RFC 9110.
+fn is_idempotent_method(method: &Method) -> bool {
+    matches!(
+        *method,
+        Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE | Method::PUT | Method::DELETE
+    )
+}
+
+impl fmt::Debug for RetryPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RetryPolicy")
+            .field("mode", &self.mode)
+            .field("idempotent", &self.idempotent.is_some())
+            .field("per_try_timeout", &self.per_try_timeout)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(method: Method, path: &str) -> Parts {
+        http::Request::builder()
+            .method(method)
+            .uri(path)
+            .body(())
+            .expect("valid request")
+            .into_parts()
+            .0
+    }
+
+    #[test]
+    fn methods_extension_and_opt_in_decide_idempotence() {
+        let policy = RetryPolicy::default().with_idempotent(|head| head.uri.path() == "/again");
+        assert!(policy.is_idempotent(&head(Method::GET, "/")));
+        assert!(policy.is_idempotent(&head(Method::DELETE, "/")));
+        assert!(!policy.is_idempotent(&head(Method::POST, "/")));
+        assert!(!policy.is_idempotent(&head(Method::PATCH, "/")));
+        assert!(policy.is_idempotent(&head(Method::POST, "/again")));
+
+        let mut marked = head(Method::POST, "/");
+        marked.extensions.insert(Idempotent(true));
+        assert!(policy.is_idempotent(&marked));
+        let mut forbidden = head(Method::GET, "/again");
+        forbidden.extensions.insert(Idempotent(false));
+        assert!(!policy.is_idempotent(&forbidden));
+    }
+
+    #[test]
+    fn only_the_unprocessed_hops_without_idempotence() {
+        let policy = RetryPolicy::default();
+        assert!(policy.allows(Failure::Connect, false));
+        assert!(policy.allows(Failure::Unprocessed, false));
+        assert!(!policy.allows(Failure::Broken, false));
+        assert!(!policy.allows(Failure::Timeout, false));
+        assert!(policy.allows(Failure::Broken, true));
+        assert!(!policy.allows(Failure::Local, true));
+    }
+
+    #[test]
+    fn stricter_policies() {
+        assert!(!RetryPolicy::never().allows(Failure::Connect, true));
+        let strict = RetryPolicy::unprocessed_only();
+        assert!(strict.allows(Failure::Connect, false));
+        assert!(!strict.is_idempotent(&head(Method::GET, "/")));
+    }
+}

@@ -1,0 +1,111 @@
+//! The service and its future.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::{Request, Response};
+use ringfence_balancer::Balancer;
+use tower_service::Service;
+
+use crate::attempt;
+use crate::body::{RequestBody, ResponseBody};
+use crate::layer::Settings;
+use crate::transport::Transport;
+
+/// A client of one service, made by [`RingfenceLayer`](crate::RingfenceLayer).
+///
+/// It is always ready: which instance a request goes to is known only with the request, so
+/// readiness is that of the instance and is awaited in [`call`](Service::call), on a clone of the
+/// inner service that then takes the request. Before the balancer's first view a call waits at most
+/// the balancer's `ready_timeout`. A clone is a handle to the same client.
+///
+/// # Cancel safety
+/// Dropping the future of a call, at any point, ends the attempt that is running, gives back its
+/// in-flight count and readiness, and reports nothing about the instance.
+#[derive(Clone)]
+pub struct Ringfence<S> {
+    transport: S,
+    settings: Arc<Settings>,
+}
+
+impl<S> Ringfence<S> {
+    pub(crate) fn new(transport: S, settings: Arc<Settings>) -> Self {
+        Self {
+            transport,
+            settings,
+        }
+    }
+
+    /// The balancer that is asked.
+    #[must_use]
+    pub fn balancer(&self) -> &Balancer {
+        &self.settings.balancer
+    }
+
+    /// The inner service or connector.
+    #[must_use]
+    pub fn get_ref(&self) -> &S {
+        &self.transport
+    }
+
+    /// Takes the inner service or connector out.
+    #[must_use]
+    pub fn into_inner(self) -> S {
+        self.transport
+    }
+}
+
+impl<S, B> Service<Request<B>> for Ringfence<S>
+where
+    S: Transport<B>,
+    B: RequestBody,
+{
+    type Response = Response<ResponseBody<S::ResponseBody>>;
+    type Error = S::Error;
+    type Future = ResponseFuture<Self::Response, Self::Error>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        // Not even after a shutdown an error: callers such as tonic's clients would reduce it to a
+        // text, where the error of the call keeps its type.
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let transport = self.transport.clone();
+        let settings = Arc::clone(&self.settings);
+        ResponseFuture {
+            inner: Box::pin(attempt::run(transport, settings, request)),
+        }
+    }
+}
+
+impl<S> fmt::Debug for Ringfence<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ringfence")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The future of a call of [`Ringfence`].
+#[must_use = "futures do nothing unless polled"]
+pub struct ResponseFuture<T, E> {
+    inner: Pin<Box<dyn Future<Output = Result<T, E>> + Send>>,
+}
+
+impl<T, E> Future for ResponseFuture<T, E> {
+    type Output = Result<T, E>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.inner.as_mut().poll(cx)
+    }
+}
+
+impl<T, E> fmt::Debug for ResponseFuture<T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseFuture").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,75 @@
+//! How a request gets to the instance that was chosen for it.
+
+mod origin;
+mod shared;
+#[cfg(feature = "tonic")]
+mod tonic;
+
+use http::request::Parts;
+use http::{Request, Response};
+use http_body::Body;
+use tower_service::Service;
+
+pub(crate) use self::origin::Origin;
+pub use self::origin::{Authority, Target};
+#[cfg(feature = "tonic")]
+pub use self::tonic::TonicConnector;
+use crate::error::{BoxError, Error};
+
+/// Gives the service that carries a request to an instance.
+///
+/// Implemented for
+/// - every `Service<http::Request<B>, Response = http::Response<_>>` that is `Clone`, such as
+///   hyper-util's client: one client for all instances, pointed at each by the URI;
+/// - [`TonicConnector`], which keeps connections of its own for each instance.
+///
+/// Implement it for a client that wants a service for each instance; keep these with
+/// [`Target::attachment`], so that they live exactly as long as the instance.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot carry requests with the body `{B}` for Ringfence",
+    label = "not a `Transport<{B}>`",
+    note = "a transport is `TonicConnector`, or a `Clone` service from `http::Request<{B}>` to `http::Response<_>` with an error that converts into a boxed one",
+    note = "all of it has to be `Send + 'static`, its future included"
+)]
+pub trait Transport<B>: Clone + Send + 'static {
+    /// Body of the responses.
+    type ResponseBody: Body;
+    /// What the caller gets when there is no response.
+    type Error: From<Error>;
+    /// The service of one instance. Each attempt gets its own, which is polled ready and then
+    /// called once; it is dropped at once if the attempt ends earlier.
+    type Service: Service<
+            Request<B>,
+            Response = Response<Self::ResponseBody>,
+            Error: Into<BoxError>,
+            Future: Send,
+        > + Send;
+
+    /// The service that reaches this instance. Called for each attempt, so it must be cheap.
+    ///
+    /// # Errors
+    /// A [`Rejection`], which ends the request.
+    fn service(&self, target: &Target<'_>) -> Result<Self::Service, Rejection>;
+
+    /// Makes the head of the request fit for this instance. Called before each attempt.
+    ///
+    /// # Errors
+    /// A [`Rejection`], which ends the request.
+    fn prepare(&self, head: &mut Parts, target: &Target<'_>) -> Result<(), Rejection>;
+
+    /// Whether the service looks at the extensions of a request. Where it does not, they are not
+    /// copied for a further attempt.
+    fn keeps_extensions(&self) -> bool {
+        true
+    }
+}
+
+/// Why a transport cannot carry a request: no other instance would help.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Rejection {
+    /// The request cannot be sent as it is.
+    BadRequest(BoxError),
+    /// The transport is set up in a way that cannot work.
+    Config(BoxError),
+}

@@ -1,0 +1,177 @@
+//! Where a request goes, and which name it carries.
+
+use std::fmt;
+
+use http::HeaderValue;
+use http::uri::{self, Scheme};
+use ringfence_balancer::{AttachmentKey, Candidate};
+use ringfence_core::{Instance, Scheme as InstanceScheme};
+
+use crate::error::BoxError;
+
+/// The name under which a request asks for its resource: `:authority` of HTTP/2, `Host` of HTTP/1.
+///
+/// It is independent of the address that is dialled, which is always the instance's.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Authority {
+    /// The address of the instance.
+    Instance,
+    /// The name of the service; the address of the instance where the name cannot be an authority.
+    Service,
+    /// This name, with a port or without.
+    Fixed(uri::Authority),
+}
+
+impl Authority {
+    /// The name for requests to this instance.
+    pub(crate) fn resolve(
+        &self,
+        instance: &Instance,
+        service: &str,
+    ) -> Result<uri::Authority, uri::InvalidUri> {
+        match self {
+            Self::Fixed(name) => Ok(name.clone()),
+            Self::Service => match service_authority(service) {
+                Some(name) => Ok(name),
+                None => address(instance),
+            },
+            Self::Instance => address(instance),
+        }
+    }
+}
+
+/// Names of a registry are freer than hosts: `GROUP@@orders` would be a user at a host.
+fn service_authority(name: &str) -> Option<uri::Authority> {
+    let authority: uri::Authority = name.parse().ok()?;
+    (authority.as_str() == authority.host()).then_some(authority)
+}
+
+fn address(instance: &Instance) -> Result<uri::Authority, uri::InvalidUri> {
+    uri::Authority::try_from(instance.address().to_string())
+}
+
+/// The instance that an attempt goes to, as a [`Transport`](crate::Transport) sees it.
+#[derive(Debug)]
+pub struct Target<'a> {
+    candidate: &'a Candidate,
+    service: &'a str,
+    authority: &'a Authority,
+    origins: AttachmentKey<Result<Origin, String>>,
+}
+
+impl<'a> Target<'a> {
+    pub(crate) fn new(
+        candidate: &'a Candidate,
+        service: &'a str,
+        authority: &'a Authority,
+        origins: AttachmentKey<Result<Origin, String>>,
+    ) -> Self {
+        Self {
+            candidate,
+            service,
+            authority,
+            origins,
+        }
+    }
+
+    /// The instance.
+    #[must_use]
+    pub fn instance(&self) -> &Instance {
+        self.candidate.instance()
+    }
+
+    /// Name of the service that the instance belongs to, without its namespace.
+    #[must_use]
+    pub fn service(&self) -> &str {
+        self.service
+    }
+
+    /// What the transport keeps with the instance, made at the first call for the key and dropped
+    /// when the instance is gone and its last request is over. It is kept while the instance
+    /// keeps its id, address and scheme.
+    pub fn attachment<T, F>(&self, key: AttachmentKey<T>, init: F) -> &T
+    where
+        T: Send + Sync + 'static,
+        F: FnOnce() -> T,
+    {
+        self.candidate.node().attachment(key, init)
+    }
+
+    /// Parsed once for each instance.
+    pub(crate) fn origin(&self) -> Result<&Origin, BoxError> {
+        self.attachment(self.origins, || {
+            Origin::new(self.instance(), self.service, self.authority)
+                .map_err(|error| error.to_string())
+        })
+        .as_ref()
+        .map_err(|error| error.as_str().into())
+    }
+}
+
+/// The parts of the URI that lead to an instance.
+pub(crate) struct Origin {
+    pub(crate) scheme: Scheme,
+    pub(crate) authority: uri::Authority,
+    /// Set where the name differs from the address.
+    pub(crate) host: Option<HeaderValue>,
+}
+
+impl Origin {
+    fn new(instance: &Instance, service: &str, authority: &Authority) -> Result<Self, BoxError> {
+        let host = match authority {
+            Authority::Instance => None,
+            named => {
+                let name = named.resolve(instance, service)?;
+                Some(HeaderValue::try_from(name.as_str())?)
+            }
+        };
+        Ok(Self {
+            scheme: scheme(instance.scheme()),
+            authority: address(instance)?,
+            host,
+        })
+    }
+}
+
+impl fmt::Debug for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}", self.scheme, self.authority)
+    }
+}
+
+pub(crate) fn scheme(scheme: InstanceScheme) -> Scheme {
+    match scheme {
+        InstanceScheme::Https => Scheme::HTTPS,
+        InstanceScheme::Http => Scheme::HTTP,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved(authority: &Authority, service: &str) -> String {
+        let instance = Instance::builder("a", "[::1]:8443").build().expect("valid");
+        let resolved = authority.resolve(&instance, service).expect("valid");
+        resolved.to_string()
+    }
+
+    #[test]
+    fn names_and_addresses() {
+        assert_eq!(resolved(&Authority::Instance, "orders"), "[::1]:8443");
+        assert_eq!(
+            resolved(&Authority::Service, "orders.internal"),
+            "orders.internal"
+        );
+        let fixed = Authority::Fixed(uri::Authority::from_static("shop:81"));
+        assert_eq!(resolved(&fixed, "orders"), "shop:81");
+    }
+
+    #[test]
+    fn a_name_that_is_no_host_is_not_sent() {
+        for name in ["DEFAULT_GROUP@@orders", "orders/v1", "a b", "orders:80"] {
+            assert_eq!(resolved(&Authority::Service, name), "[::1]:8443", "{name}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Connections of their own for each instance, for generated tonic clients.
+
+mod channels;
+mod dial;
+mod options;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::HOST;
+use http::request::Parts;
+use ringfence_core::Instance;
+use tonic::Status;
+use tonic::body::Body;
+use tonic::transport::{Channel, Endpoint};
+
+use self::options::Options;
+use super::{Authority, Rejection, Target, Transport};
+
+/// Connects to each instance over HTTP/2 for generated tonic clients.
+///
+/// An instance gets its connections with its first request, and keeps them as long as it keeps its
+/// id, address and scheme, whatever else the registry changes. When it is gone they close after
+/// the last call on them has ended. A lost connection is made anew by the next request.
+///
+/// The address of the instance is dialled; `:authority` and the TLS server name are the service's
+/// name. The scheme of the instance decides whether TLS is used: `http` instances are called in
+/// plain text even if TLS is configured, `https` instances without TLS configured fail with
+/// [`ErrorKind::Config`](crate::ErrorKind::Config).
+///
+/// Callers get a [`tonic::Status`] whose source is the [`Error`](crate::Error).
+#[derive(Clone)]
+pub struct TonicConnector {
+    options: Arc<Options>,
+}
+
+impl TonicConnector {
+    /// A connector with the defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            options: Arc::new(Options::default()),
+        }
+    }
+
+    /// Connections kept to each instance; default 1, values outside of 1..=64 are moved to the
+    /// nearer end. Requests take turns, so more than one helps where a single connection
+    /// is limited by its streams or by one core.
+    #[must_use]
+    pub fn with_connections_per_instance(self, connections: usize) -> Self {
+        self.set(|options| options.connections = connections.clamp(1, options::MAX_CONNECTIONS))
+    }
+
+    /// Limit for name resolution and TCP handshake together, and again for the TLS handshake;
+    /// default 1 s.
+    #[must_use]
+    pub fn with_connect_timeout(self, timeout: Duration) -> Self {
+        self.set(|options| options.connect_timeout = timeout)
+    }
+
+    /// HTTP/2 pings, idle connections included: one each `interval`, the connection is given up if
+    /// none is answered within `timeout`; default 10 s and 5 s.
+    #[must_use]
+    pub fn with_keepalive(self, interval: Duration, timeout: Duration) -> Self {
+        self.set(|options| options.keepalive = Some((interval, timeout)))
+    }
+
+    /// Sends no HTTP/2 pings. A peer that vanished without a word is then noticed only by deadlines.
+    #[must_use]
+    pub fn without_keepalive(self) -> Self {
+        self.set(|options| options.keepalive = None)
+    }
+
+    /// What `:authority` says, and the TLS server name with it; default [`Authority::Service`].
+    #[must_use]
+    pub fn with_authority(self, authority: Authority) -> Self {
+        self.set(|options| options.authority = authority)
+    }
+
+    /// Uses TLS for instances whose scheme is `https`. One setting serves all instances. The
+    /// certificate is checked against the authority's host, unless the setting has a
+    /// [`domain_name`](tonic::transport::ClientTlsConfig::domain_name) or
+    /// [`with_server_name`](Self::with_server_name) says otherwise. The limit for the handshake
+    /// is the connect timeout.
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn with_tls(self, tls: tonic::transport::ClientTlsConfig) -> Self {
+        self.set(|options| options.tls = Some(tls))
+    }
+
+    /// The TLS server name, where it is neither the authority's host nor the one of
+    /// [`with_tls`](Self::with_tls).
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn with_server_name(self, name: impl Into<String>) -> Self {
+        let name = name.into();
+        self.set(|options| options.server_name = Some(name))
+    }
+
+    /// Everything else: called once for each connection, after the settings above. Window sizes,
+    /// user agent, TCP keepalive and the like can be set here. The connect timeout and the local
+    /// address of the endpoint are not used; the endpoint's address is the authority.
+    #[must_use]
+    pub fn with_endpoint<F>(self, configure: F) -> Self
+    where
+        F: Fn(Endpoint, &Instance) -> Endpoint + Send + Sync + 'static,
+    {
+        self.set(|options| options.configure = Some(Arc::new(configure)))
+    }
+
+    fn set(mut self, change: impl FnOnce(&mut Options)) -> Self {
+        let options = Arc::make_mut(&mut self.options);
+        change(options);
+        // Connections that were made with the former settings belong to the former connector.
+        options.renew();
+        self
+    }
+}
+
+impl Default for TonicConnector {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for TonicConnector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TonicConnector")
+            .field("options", &self.options)
+            .finish()
+    }
+}
+
+impl Transport<Body> for TonicConnector {
+    type ResponseBody = Body;
+    type Error = Status;
+    type Service = Channel;
+
+    fn service(&self, target: &Target<'_>) -> Result<Channel, Rejection> {
+        self.options.channel(target)
+    }
+
+    fn prepare(&self, head: &mut Parts, _target: &Target<'_>) -> Result<(), Rejection> {
+        // The channel writes `:authority`; a second name beside it would be refused by many servers.
+        head.headers.remove(HOST);
+        Ok(())
+    }
+
+    fn keeps_extensions(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,71 @@
+//! Settings of the connector.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringfence_balancer::AttachmentKey;
+use ringfence_core::Instance;
+use tonic::transport::Endpoint;
+
+use super::channels::Channels;
+use crate::transport::Authority;
+
+pub(super) const MAX_CONNECTIONS: usize = 64;
+
+type Configure = Arc<dyn Fn(Endpoint, &Instance) -> Endpoint + Send + Sync>;
+
+#[derive(Clone)]
+pub(super) struct Options {
+    pub(super) connections: usize,
+    pub(super) connect_timeout: Duration,
+    pub(super) keepalive: Option<(Duration, Duration)>,
+    pub(super) authority: Authority,
+    pub(super) configure: Option<Configure>,
+    #[cfg(feature = "tls")]
+    pub(super) tls: Option<tonic::transport::ClientTlsConfig>,
+    #[cfg(feature = "tls")]
+    pub(super) server_name: Option<String>,
+    pub(super) channels: AttachmentKey<Result<Channels, String>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            connections: 1,
+            connect_timeout: Duration::from_secs(1),
+            keepalive: Some((Duration::from_secs(10), Duration::from_secs(5))),
+            authority: Authority::Service,
+            configure: None,
+            #[cfg(feature = "tls")]
+            tls: None,
+            #[cfg(feature = "tls")]
+            server_name: None,
+            channels: AttachmentKey::unique(),
+        }
+    }
+}
+
+impl Options {
+    pub(super) fn renew(&mut self) {
+        self.channels = AttachmentKey::unique();
+    }
+}
+
+// TLS settings hold the client's key: only whether there are any is shown.
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut options = f.debug_struct("Options");
+        options
+            .field("connections", &self.connections)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("keepalive", &self.keepalive)
+            .field("authority", &self.authority)
+            .field("configure", &self.configure.is_some());
+        #[cfg(feature = "tls")]
+        options
+            .field("tls", &self.tls.is_some())
+            .field("server_name", &self.server_name);
+        options.finish_non_exhaustive()
+    }
+}
