@@ -1,21 +1,14 @@
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ringfence_core::View;
-use ringfence_discovery::{Discovery, ServiceKey, Supervisor};
-use tokio::runtime::Handle;
-use tokio::sync::watch;
-use tokio::task::AbortHandle;
+use ringfence_discovery::{Discovery, ServiceKey};
 use tokio::time::{Instant, timeout};
-use tracing::Instrument;
 
-use crate::shared::Shared;
-use crate::task::Task;
+use crate::owner::Owner;
 use crate::{
-    BalancerConfig, BalancerCounters, BuildError, Candidate, Decision, PickError, PickRequest,
-    Status, pick,
+    BalancerBuilder, BalancerConfig, Candidate, Decision, PickError, PickRequest, Status, pick,
 };
 
 /// The longest that [`Balancer::shutdown`] waits for the task.
@@ -61,79 +54,19 @@ const SHUTDOWN_LIMIT: Duration = Duration::from_secs(5);
 /// ```
 #[derive(Clone)]
 pub struct Balancer {
-    owner: Arc<Owner>,
-}
-
-/// Ends the task when the last handle goes. The task has no way back to it.
-struct Owner {
-    shared: Arc<Shared>,
-    task: AbortOnDrop,
-    answered: watch::Receiver<bool>,
-}
-
-struct AbortOnDrop(AbortHandle);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-/// Makes a [`Balancer`].
-#[derive(Debug, Clone)]
-#[must_use = "nothing happens before `build`"]
-pub struct BalancerBuilder {
-    discovery: Arc<dyn Discovery>,
-    service: ServiceKey,
-    config: BalancerConfig,
+    pub(crate) owner: Arc<Owner>,
 }
 
 const _: () = {
     const fn assert<T: Send + Sync + Clone + 'static>() {}
     assert::<Balancer>();
-    assert::<BalancerBuilder>();
     assert::<Decision>();
 };
-
-impl BalancerBuilder {
-    /// Replaces the settings; the default is [`BalancerConfig::default`].
-    pub fn with_config(mut self, config: BalancerConfig) -> Self {
-        self.config = config;
-        self
-    }
-
-    /// Starts the balancer's task on the current tokio runtime, which must have its time driver
-    /// enabled. Returns at once; the first view comes later, see [`Balancer::ready`].
-    ///
-    /// # Errors
-    /// [`BuildError::NoRuntime`] outside of a tokio runtime.
-    pub fn build(self) -> Result<Balancer, BuildError> {
-        let runtime = Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
-        let watch = self.config.watch().clone();
-        let span = tracing::info_span!("balancer", service = %self.service).or_current();
-        let supervisor = Supervisor::new(self.discovery, self.service.clone(), watch);
-        let shared = Arc::new(Shared::new(self.service, self.config));
-        let (sender, answered) = watch::channel(false);
-        let task = Task::new(Arc::clone(&shared), supervisor, sender);
-        let task = runtime.spawn(task.run().instrument(span)).abort_handle();
-        Ok(Balancer {
-            owner: Arc::new(Owner {
-                shared,
-                task: AbortOnDrop(task),
-                answered,
-            }),
-        })
-    }
-}
 
 impl Balancer {
     /// A balancer for `service`, which `discovery` knows (a source, or an `Arc` of one).
     pub fn builder(discovery: impl Discovery, service: impl Into<ServiceKey>) -> BalancerBuilder {
-        BalancerBuilder {
-            discovery: Arc::new(discovery),
-            service: service.into(),
-            config: BalancerConfig::default(),
-        }
+        BalancerBuilder::new(Arc::new(discovery), service.into())
     }
 
     /// Waits for the registry's first answer, at most
@@ -156,10 +89,14 @@ impl Balancer {
         let start = Instant::now();
         let mut answered = self.owner.answered.clone();
         let limit = self.config().ready_timeout();
-        // Whether it answered, ended or took too long: what was published tells.
-        let _ = timeout(limit, answered.wait_for(|answered| *answered)).await;
-        self.state()
-            .unwrap_or_else(|| Err(self.owner.shared.without_view(start.elapsed())))
+        let waited = timeout(limit, answered.wait_for(|answered| *answered)).await;
+        self.state().unwrap_or_else(|| match waited {
+            // Nobody is left who could answer: the runtime of the task has ended.
+            Ok(Err(_)) => Err(PickError::ShutDown {
+                service: self.service().clone(),
+            }),
+            _ => Err(self.owner.shared.without_view(start.elapsed())),
+        })
     }
 
     fn state(&self) -> Option<Result<(), PickError>> {
@@ -244,7 +181,7 @@ impl Balancer {
     /// State and counters.
     #[must_use]
     pub fn status(&self) -> Status {
-        status(&self.owner.shared)
+        Status::of(&self.owner.shared)
     }
 
     /// Refuses new picks, then ends the task and waits until it is gone, at most five seconds.
@@ -258,7 +195,7 @@ impl Balancer {
     /// Outside of a tokio runtime with time enabled.
     pub async fn shutdown(&self) {
         self.owner.shared.cell.close();
-        self.owner.task.0.abort();
+        self.owner.task.abort();
         let mut answered = self.owner.answered.clone();
         let gone = async { while answered.changed().await.is_ok() {} };
         if timeout(SHUTDOWN_LIMIT, gone).await.is_err() {
@@ -273,57 +210,5 @@ impl fmt::Debug for Balancer {
             .field("service", self.service())
             .field("view", &self.view())
             .finish_non_exhaustive()
-    }
-}
-
-fn status(shared: &Shared) -> Status {
-    let state = shared.cell.load_full();
-    let report = shared.report();
-    let counters = &shared.counters;
-    let seats = state.as_ref().map_or(&[][..], |state| &state.seats);
-    let is_usable = |seat: &&Arc<crate::node::Seat>| {
-        let instance = &seat.instance;
-        instance.takes_traffic() && instance.is_healthy() && !seat.node.is_ejected()
-    };
-    let view = state.as_ref().map(|state| &state.view);
-    let count_pools = |in_panic: bool| {
-        view.map_or(0, |view| {
-            view.pools()
-                .filter(|pool| !in_panic || pool.is_panic())
-                .count()
-        })
-    };
-    Status {
-        service: shared.service.clone(),
-        epoch: view.map_or(0, |view| view.epoch()),
-        fingerprint: view.map(|view| view.whole_ring().fingerprint()),
-        service_exists: state.as_ref().is_some_and(|state| state.known),
-        instances: seats.len(),
-        usable: seats.iter().filter(is_usable).count(),
-        ejected: seats.iter().filter(|seat| seat.node.is_ejected()).count(),
-        pools: count_pools(false),
-        pools_in_panic: count_pools(true),
-        nodes: shared.nodes_alive.load(Ordering::Relaxed),
-        stale_for: report.watch.stale_since.map(|since| since.elapsed()),
-        counters: BalancerCounters {
-            picks: counters.picks.total(),
-            picks_without_key: counters.keyless.total(),
-            keys_too_long: counters.long_keys.total(),
-            picks_fallback: counters.fallbacks.total(),
-            picks_in_panic: counters.panic_picks.total(),
-            picks_no_instances: counters.no_instances.total(),
-            picks_unprepared: counters.unprepared.total(),
-            hops_granted: counters.hops_granted.load(Ordering::Relaxed),
-            hops_denied: counters.hops_denied.load(Ordering::Relaxed),
-            views_published: shared.cell.published(),
-            views_discarded: shared.cell.discarded(),
-            views_failed: report.failed_builds,
-            snapshots_merged: report.merged,
-            pools_prepared: report.pools_prepared,
-            pools_evicted: report.pools_evicted,
-            ejections: report.ejections,
-            ejections_refused: report.ejections_refused,
-        },
-        watch: report.watch,
     }
 }

@@ -158,6 +158,8 @@ impl BudgetState {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn hops(state: &mut BudgetState, requests: u64, now: Instant, tries: usize) -> usize {
@@ -229,5 +231,31 @@ mod tests {
         let now = Instant::now() + Duration::from_secs(100);
         let mut state = BudgetState::new(RetryBudget::default(), now);
         assert!(state.try_hop(0, now - Duration::from_secs(50)));
+    }
+
+    proptest! {
+        /// Whatever the order of requests, hops and pauses: no more than the share and the floor.
+        #[test]
+        fn hops_never_pass_the_share_and_the_floor(
+            percent in 0..300_u32,
+            floor in 0..10_u32,
+            steps in prop::collection::vec((0..50_u64, 0..50_usize, 0..4_000_u64), 1..100),
+        ) {
+            let config = RetryBudget::default()
+                .with_percent(percent)
+                .expect("in range")
+                .with_min_per_second(floor);
+            let start = Instant::now();
+            let mut state = BudgetState::new(config, start);
+            let (mut requests, mut granted, mut now) = (0, 0, start);
+            for (made, tries, pause) in steps {
+                requests += made;
+                now += Duration::from_millis(pause);
+                granted += hops(&mut state, requests, now, tries) as u64;
+                let seconds = (now - start).as_secs() + 2;
+                let allowed = requests * u64::from(percent) / 100 + seconds * u64::from(floor);
+                prop_assert!(granted <= allowed, "{granted} > {allowed}");
+            }
+        }
     }
 }

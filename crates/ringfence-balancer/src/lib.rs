@@ -63,6 +63,7 @@
 
 mod balancer;
 mod budget;
+mod builder;
 mod config;
 mod counter;
 mod decision;
@@ -71,8 +72,8 @@ mod keyless;
 mod merge;
 mod node;
 mod outlier;
+mod owner;
 mod pick;
-mod publish;
 mod request;
 mod routes;
 mod shared;
@@ -80,8 +81,9 @@ mod state;
 mod status;
 mod task;
 
-pub use balancer::{Balancer, BalancerBuilder};
+pub use balancer::Balancer;
 pub use budget::RetryBudget;
+pub use builder::BalancerBuilder;
 pub use config::{BalancerConfig, MissingKey};
 pub use decision::{Candidate, Decision, MAX_CANDIDATES};
 pub use error::{BuildError, ConfigError, PickError};

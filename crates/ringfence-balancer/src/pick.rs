@@ -1,7 +1,7 @@
 //! From a request to its candidates, on one published state.
 
 use arrayvec::ArrayVec;
-use ringfence_core::{PoolView, RequestTags, Route};
+use ringfence_core::{PoolView, Route};
 
 use crate::decision::{Candidate, Decision, MAX_CANDIDATES};
 use crate::shared::Shared;
@@ -25,8 +25,7 @@ fn with_route<T>(
     request: &PickRequest<'_>,
     then: impl FnOnce(&Route) -> T,
 ) -> T {
-    let untagged = RequestTags::new();
-    let tags = request.tags().unwrap_or(&untagged);
+    let tags = request.tags().unwrap_or(&shared.untagged);
     if let Some(route) = published.view.route(tags) {
         if !tags.is_empty() {
             route.mark_used();

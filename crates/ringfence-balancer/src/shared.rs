@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ringfence_core::Route;
+use ringfence_core::{RequestTags, Route};
 use ringfence_discovery::{DiscoveryError, ServiceKey, WatchStatus};
 use tokio::time::Instant;
 
@@ -47,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) cell: ViewCell,
     pub(crate) counters: Counters,
     pub(crate) wishes: RouteWishes,
+    /// The tags of requests without tags.
+    pub(crate) untagged: RequestTags,
     /// Whose turn it is in round robin.
     pub(crate) turn: AtomicUsize,
     pub(crate) nodes_alive: Arc<AtomicUsize>,
@@ -67,6 +69,7 @@ impl Shared {
             cell: ViewCell::default(),
             counters: Counters::default(),
             wishes: RouteWishes::new(config.max_pools()),
+            untagged: RequestTags::new(),
             turn: AtomicUsize::new(0),
             nodes_alive: Arc::default(),
             budget: Mutex::new(budget),

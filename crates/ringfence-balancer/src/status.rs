@@ -1,7 +1,12 @@
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ringfence_core::Fingerprint;
 use ringfence_discovery::{ServiceKey, WatchStatus};
+
+use crate::node::Seat;
+use crate::shared::Shared;
 
 /// What a balancer is doing, for logs, metrics and tests.
 #[derive(Debug, Clone)]
@@ -73,4 +78,58 @@ pub struct BalancerCounters {
     pub ejections: u64,
     /// Ejections that the limits forbade.
     pub ejections_refused: u64,
+}
+
+impl Status {
+    pub(crate) fn of(shared: &Shared) -> Self {
+        let state = shared.cell.load_full();
+        let report = shared.report();
+        let counters = &shared.counters;
+        let seats = state.as_ref().map_or(&[][..], |state| &state.seats);
+        let is_usable = |seat: &&Arc<Seat>| {
+            let instance = &seat.instance;
+            instance.takes_traffic() && instance.is_healthy() && !seat.node.is_ejected()
+        };
+        let view = state.as_ref().map(|state| &state.view);
+        let count_pools = |in_panic: bool| {
+            view.map_or(0, |view| {
+                view.pools()
+                    .filter(|pool| !in_panic || pool.is_panic())
+                    .count()
+            })
+        };
+        Self {
+            service: shared.service.clone(),
+            epoch: view.map_or(0, |view| view.epoch()),
+            fingerprint: view.map(|view| view.whole_ring().fingerprint()),
+            service_exists: state.as_ref().is_some_and(|state| state.known),
+            instances: seats.len(),
+            usable: seats.iter().filter(is_usable).count(),
+            ejected: seats.iter().filter(|seat| seat.node.is_ejected()).count(),
+            pools: count_pools(false),
+            pools_in_panic: count_pools(true),
+            nodes: shared.nodes_alive.load(Ordering::Relaxed),
+            stale_for: report.watch.stale_since.map(|since| since.elapsed()),
+            counters: BalancerCounters {
+                picks: counters.picks.total(),
+                picks_without_key: counters.keyless.total(),
+                keys_too_long: counters.long_keys.total(),
+                picks_fallback: counters.fallbacks.total(),
+                picks_in_panic: counters.panic_picks.total(),
+                picks_no_instances: counters.no_instances.total(),
+                picks_unprepared: counters.unprepared.total(),
+                hops_granted: counters.hops_granted.load(Ordering::Relaxed),
+                hops_denied: counters.hops_denied.load(Ordering::Relaxed),
+                views_published: shared.cell.published(),
+                views_discarded: shared.cell.discarded(),
+                views_failed: report.failed_builds,
+                snapshots_merged: report.merged,
+                pools_prepared: report.pools_prepared,
+                pools_evicted: report.pools_evicted,
+                ejections: report.ejections,
+                ejections_refused: report.ejections_refused,
+            },
+            watch: report.watch,
+        }
+    }
 }

@@ -103,8 +103,7 @@ impl<K: Clone + Eq + Hash> Detector<K> {
                 (None, departed) => departed,
             };
         }
-        self.forget_surplus();
-        let mut returned = Vec::new();
+        let mut returned = self.forget_surplus();
         let allowed = self.config.allowed(total);
         while self.ejected() > allowed {
             if !self.return_earliest(Record::is_ejected_member, now, &mut returned) {
@@ -145,7 +144,8 @@ impl<K: Clone + Eq + Hash> Detector<K> {
         true
     }
 
-    fn forget_surplus(&mut self) {
+    /// Gives those that were ejected.
+    fn forget_surplus(&mut self) -> Vec<K> {
         let mut departed: Vec<(Instant, K)> = self
             .records
             .iter()
@@ -154,13 +154,18 @@ impl<K: Clone + Eq + Hash> Detector<K> {
                 Presence::Member { .. } => None,
             })
             .collect();
-        if departed.len() > MAX_DEPARTED {
+        let surplus = departed.len().saturating_sub(MAX_DEPARTED);
+        if surplus > 0 {
             departed.sort_by_key(|(at, _)| *at);
-            let surplus = departed.len() - MAX_DEPARTED;
-            for (_, key) in departed.into_iter().take(surplus) {
-                self.records.remove(&key);
-            }
         }
+        departed
+            .into_iter()
+            .take(surplus)
+            .filter_map(|(_, key)| {
+                let record = self.records.remove(&key)?;
+                record.ejected_until.map(|_| key)
+            })
+            .collect()
     }
 
     /// A member failed often enough in a row. `healthy`: as the registry says; `jitter` in 0..1.
@@ -214,14 +219,18 @@ impl<K: Clone + Eq + Hash> Detector<K> {
     }
 
     /// Ends the ejections that are over, forgives what was made good, forgets who left long ago.
-    /// Gives the members that are back.
+    /// Gives those whose ejection ended that way: a forgotten one may still be known, disabled.
     pub(crate) fn due(&mut self, now: Instant) -> Vec<K> {
         let mut returned = Vec::new();
         let config = self.config;
         let base = config.base_ejection_time();
         self.records.retain(|key, record| {
             if let Presence::DepartedAt(at) = record.presence {
-                return now.saturating_duration_since(at) < config.max_ejection_time();
+                let keep = now.saturating_duration_since(at) < config.max_ejection_time();
+                if !keep && record.ejected_until.is_some() {
+                    returned.push(key.clone());
+                }
+                return keep;
             }
             match record.ejected_until {
                 Some(until) if until <= now => {

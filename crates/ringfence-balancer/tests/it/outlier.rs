@@ -214,6 +214,25 @@ async fn an_ejection_survives_updates_and_a_return() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_was_disabled_while_ejected_is_not_ejected_for_ever() {
+    for away in [10, 60, 400, 4_000] {
+        let registry = registry((0..3).map(instance));
+        let balancer = balancer(&registry, config(50)).await;
+        let key = key_of(&balancer, "i1");
+        fail(&balancer, &key, 5);
+        settle().await;
+        registry
+            .set_enabled(&service(), "i1", false)
+            .expect("there");
+        seconds(away).await;
+        registry.set_enabled(&service(), "i1", true).expect("there");
+        seconds(34).await;
+        assert_eq!(owner(&balancer, &key), "i1", "after {away} s");
+        assert_eq!(balancer.status().ejected, 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn it_can_be_switched_off() {
     let outlier = OutlierConfig::default()
         .with_consecutive_failures(0)

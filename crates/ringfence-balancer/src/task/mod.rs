@@ -1,0 +1,164 @@
+//! The one task of a balancer: it owns all state that changes.
+
+mod changes;
+mod outliers;
+mod publishing;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ringfence_core::Snapshot;
+use ringfence_discovery::{Event, Supervisor};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant as TokioInstant, sleep_until};
+use tracing::{info, warn};
+
+use crate::budget::HALF_WINDOW;
+use crate::merge::Merger;
+use crate::node::{NodeIdentity, NodeTable, failure_channel};
+use crate::outlier::Detector;
+use crate::routes::RouteCache;
+use crate::shared::{Shared, TaskReport};
+
+/// New tags are prepared at most this often, so that a flood of them cannot keep the task busy.
+const PREPARE_INTERVAL: Duration = Duration::from_millis(100);
+pub(crate) struct Task {
+    shared: Arc<Shared>,
+    supervisor: Supervisor,
+    merger: Merger<Arc<Snapshot>>,
+    table: NodeTable,
+    detector: Detector<NodeIdentity>,
+    failures: mpsc::Receiver<NodeIdentity>,
+    /// Nodes that keep failing but must stay in for now; asked again when the limits may allow more.
+    refused: Vec<NodeIdentity>,
+    routes: RouteCache,
+    prepare_at: Option<Instant>,
+    prepared_at: Option<Instant>,
+    fold_at: Instant,
+    report: TaskReport,
+    /// Whether the registry has answered. The last field: when its receivers see it go, the watch
+    /// and its sockets are gone.
+    answered: watch::Sender<bool>,
+}
+
+fn now() -> Instant {
+    TokioInstant::now().into_std()
+}
+
+impl Task {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        supervisor: Supervisor,
+        answered: watch::Sender<bool>,
+    ) -> Self {
+        let config = &shared.config;
+        let (sender, failures) = failure_channel(config.outlier().consecutive_failures());
+        Self {
+            supervisor,
+            merger: Merger::new(config.update_merge_window(), config.max_merge_delay()),
+            table: NodeTable::new(sender, Arc::clone(&shared.nodes_alive)),
+            detector: Detector::new(*config.outlier()),
+            failures,
+            refused: Vec::new(),
+            routes: RouteCache::new(config.max_pools()),
+            prepare_at: None,
+            prepared_at: None,
+            fold_at: now() + HALF_WINDOW,
+            report: TaskReport::default(),
+            answered,
+            shared,
+        }
+    }
+
+    pub(crate) async fn run(mut self) {
+        loop {
+            let deadline = TokioInstant::from_std(self.deadline());
+            tokio::select! {
+                // Failing instances first, they hurt requests now; each node has at most one
+                // report here, so they cannot starve the rest. Then the registry. The wishes of
+                // requests last: whoever sends many tags must not delay a removal.
+                biased;
+                Some(identity) = self.failures.recv() => self.failing(identity).await,
+                event = self.supervisor.next() => self.event(event).await,
+                () = sleep_until(deadline) => self.timers().await,
+                () = self.shared.wishes.arrived(), if self.prepare_at.is_none() => {
+                    let earliest = self.prepared_at.map(|at| at + PREPARE_INTERVAL);
+                    self.prepare_at = Some(earliest.unwrap_or_else(now));
+                }
+            }
+            self.update_report();
+        }
+    }
+
+    fn deadline(&self) -> Instant {
+        [
+            Some(self.fold_at),
+            self.merger.deadline(),
+            self.detector.deadline(),
+            self.prepare_at,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+        .unwrap_or(self.fold_at)
+    }
+
+    async fn event(&mut self, event: Event) {
+        match event {
+            Event::Snapshot(accepted) => {
+                let urgency =
+                    changes::urgency(self.shared.cell.load().as_deref(), &accepted.snapshot);
+                if let Some(snapshot) = self.merger.offer(accepted.snapshot, urgency, now()) {
+                    self.apply(snapshot, true).await;
+                }
+            }
+            Event::NoSuchService => {
+                info!("the registry does not know the service");
+                self.merger.clear();
+                self.apply(Arc::new(Snapshot::empty()), false).await;
+            }
+            // The supervisor logs what its state flips mean.
+            _ => {}
+        }
+    }
+
+    async fn timers(&mut self) {
+        let now = now();
+        if self.fold_at <= now {
+            self.shared.fold_budget();
+            self.fold_at = now + HALF_WINDOW;
+        }
+        if let Some(snapshot) = self.merger.due(now) {
+            self.apply(snapshot, true).await;
+        }
+        if self.detector.deadline().is_some_and(|at| at <= now) {
+            self.outliers_due(now).await;
+        }
+        if self.prepare_at.is_some_and(|at| at <= now) {
+            self.prepare_at = None;
+            self.prepared_at = Some(now);
+            self.prepare_routes().await;
+        }
+    }
+
+    async fn prepare_routes(&mut self) {
+        if let Some(state) = &*self.shared.cell.load() {
+            self.routes.note_used(&state.view);
+        }
+        let evicted = self.routes.evicted();
+        if self.routes.prepare(self.shared.wishes.take()) {
+            if self.routes.evicted() > evicted && evicted == 0 {
+                warn!("more different request tags than max_pools, the least recently used go");
+            }
+            self.republish().await;
+        }
+    }
+
+    fn update_report(&mut self) {
+        self.report.watch = self.supervisor.status().clone();
+        self.report.merged = self.merger.merged();
+        self.report.pools_prepared = self.routes.prepared();
+        self.report.pools_evicted = self.routes.evicted();
+        self.shared.set_report(self.report.clone());
+    }
+}

@@ -1,0 +1,152 @@
+//! From a snapshot to the state that requests read.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use ringfence_core::{RequestTags, Snapshot, View, ViewConfig};
+use tracing::error;
+
+use super::{Task, changes, now};
+use crate::node::{NodeIdentity, Seat};
+use crate::state::Published;
+
+/// Views with more work than this (about one unit for each point or judged member) are built
+/// beside the runtime, so that a single-threaded one goes on serving.
+const INLINE_WORK: usize = 200_000;
+
+impl Task {
+    /// Makes a snapshot the one that requests see.
+    pub(super) async fn apply(&mut self, snapshot: Arc<Snapshot>, known: bool) {
+        let before = self.shared.cell.load_full();
+        let previous = before.as_ref().map(|state| &*state.seats);
+        let seats: Arc<[Arc<Seat>]> = self.table.seat(&snapshot, previous.unwrap_or(&[])).into();
+        let (total, healthy) = changes::takers(&snapshot);
+        let member = |identity: &NodeIdentity| {
+            let instance = snapshot.get(identity.id().as_str())?;
+            (instance.takes_traffic() && NodeIdentity::of(instance) == *identity)
+                .then(|| instance.is_healthy())
+        };
+        let returned = self.detector.resize(total, healthy, member, now());
+        self.mark(&returned, false);
+        // An instance that comes back before its ejection is over has a new node.
+        let ejected: Vec<_> = self
+            .detector
+            .recorded()
+            .filter(|identity| self.detector.is_ejected(identity))
+            .cloned()
+            .collect();
+        self.mark(&ejected, true);
+        self.ask_again();
+        self.publish(snapshot, seats, known).await;
+    }
+
+    /// Publishes the same instances with what changed around them.
+    pub(super) async fn republish(&mut self) {
+        if let Some(state) = self.shared.cell.load_full() {
+            let snapshot = Arc::clone(state.view.snapshot());
+            self.publish(snapshot, Arc::clone(&state.seats), state.known)
+                .await;
+        }
+    }
+
+    async fn publish(&mut self, snapshot: Arc<Snapshot>, seats: Arc<[Arc<Seat>]>, known: bool) {
+        let before = self
+            .shared
+            .cell
+            .load()
+            .as_ref()
+            .map(|state| Arc::clone(&state.view));
+        let tags = self.routes.tags();
+        let points = self.shared.config.ring().points_per_instance() as usize;
+        let work = snapshot.len().saturating_mul(points + 4 * tags.len());
+        let plan = Plan {
+            before: before.clone(),
+            config: self.view_config(),
+            snapshot,
+            tags,
+            seats: Arc::clone(&seats),
+        };
+        let view = if work > INLINE_WORK {
+            let beside = tokio::task::spawn_blocking(|| plan.build());
+            beside.await.map_err(|error| error.to_string())
+        } else {
+            guarded(|| plan.build())
+        };
+        let view = match view {
+            Ok(view) => view,
+            Err(error) => {
+                error!(%error, "a view could not be built, the last one stays");
+                self.report.failed_builds += 1;
+                return;
+            }
+        };
+        let view = Arc::new(view);
+        let published = self.shared.cell.publish(Published {
+            view: Arc::clone(&view),
+            seats,
+            known,
+        });
+        if published {
+            changes::log(before.as_deref(), &view);
+        }
+        self.answered.send_if_modified(|answered| {
+            let first = !*answered;
+            *answered = true;
+            first
+        });
+    }
+
+    fn view_config(&self) -> ViewConfig {
+        let mut config = ViewConfig::default();
+        config.ring = self.shared.config.ring().clone();
+        config.routing = self.shared.config.routing().clone();
+        config.panic_threshold = self.shared.config.panic_threshold();
+        config
+    }
+}
+
+/// A fault in one build must not end the task: membership would stay as it is for ever.
+fn guarded<T>(build: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(build)).map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        text.unwrap_or_else(|| "panic".to_owned())
+    })
+}
+
+/// All that a view is made of.
+struct Plan {
+    before: Option<Arc<View>>,
+    config: ViewConfig,
+    snapshot: Arc<Snapshot>,
+    tags: Vec<RequestTags>,
+    seats: Arc<[Arc<Seat>]>,
+}
+
+impl Plan {
+    fn build(self) -> View {
+        let is_out = |index: usize| {
+            let seat = self.seats.get(index);
+            seat.is_some_and(|seat| seat.node.is_ejected())
+        };
+        match self.before {
+            Some(before) => before.next(self.snapshot, self.tags, is_out),
+            None => View::first(self.config, self.snapshot, is_out),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_error() {
+        assert_eq!(guarded(|| 7), Ok(7));
+        assert_eq!(
+            guarded(|| panic!("at {}", 7)),
+            Err::<(), _>("at 7".to_owned())
+        );
+        assert_eq!(guarded(|| panic!("at")), Err::<(), _>("at".to_owned()));
+    }
+}
