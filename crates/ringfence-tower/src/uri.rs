@@ -30,9 +30,14 @@ pub(crate) fn point_at(
     parts.scheme = Some(scheme.clone());
     parts.authority = Some(authority.clone());
     // With an authority the path may not be missing; an empty one means the root.
-    parts
-        .path_and_query
-        .get_or_insert_with(|| PathAndQuery::from_static("/"));
+    let path = match parts.path_and_query {
+        None => PathAndQuery::from_static("/"),
+        Some(path) if path.as_str().starts_with('?') => {
+            PathAndQuery::try_from(format!("/{}", path.as_str())).map_err(|_| UriError::Invalid)?
+        }
+        Some(path) => path,
+    };
+    parts.path_and_query = Some(path);
     head.uri = Uri::from_parts(parts).map_err(|_| UriError::Invalid)?;
     Ok(())
 }
@@ -81,6 +86,8 @@ mod tests {
             let uri: Uri = uri.parse().expect("valid URI");
             let pointed = pointed(Method::GET, uri).expect("can be pointed");
             assert_eq!(pointed.to_string(), format!("http://10.0.0.1:80{path}"));
+            let seen = pointed.path_and_query().map(PathAndQuery::as_str);
+            assert_eq!(seen, Some(path));
         }
     }
 
