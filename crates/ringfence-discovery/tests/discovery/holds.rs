@@ -167,6 +167,8 @@ async fn a_read_under_way_when_the_hold_begins_does_not_end_it() {
     assert_eq!(script.fetches(), 1);
     script.fetch(Fetch::Give(Ok(list(""))));
     script.push(Ok(list("")));
+    assert!(changes(&mut supervisor, millis(1)).await.is_empty());
+    assert_eq!(script.fetches(), 2, "a fresh read does not wait for it");
     assert!(changes(&mut supervisor, secs(9)).await.is_empty());
     assert_eq!(next_change(&mut supervisor).await, "");
 }
