@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use ringfence_core::Snapshot;
 use ringfence_discovery::{Event, Supervisor};
 use tokio::sync::{mpsc, watch};
+use tokio::task::yield_now;
 use tokio::time::{Instant as TokioInstant, sleep_until};
 use tracing::{info, warn};
 
@@ -74,19 +75,22 @@ impl Task {
         loop {
             let deadline = TokioInstant::from_std(self.deadline());
             tokio::select! {
-                // Failing instances first, they hurt requests now; each node has at most one
-                // report here, so they cannot starve the rest. Then the registry. The wishes of
-                // requests last: whoever sends many tags must not delay a removal.
+                // What is due first: it moves its own deadline on, so it cannot starve the rest, while
+                // a registry that never stops talking could starve it. Then failing instances, which
+                // hurt requests now; each node has at most one report here. Then the registry. The
+                // wishes of requests last: whoever sends many tags must not delay a removal.
                 biased;
+                () = sleep_until(deadline) => self.timers().await,
                 Some(identity) = self.failures.recv() => self.failing(identity).await,
                 event = self.supervisor.next() => self.event(event).await,
-                () = sleep_until(deadline) => self.timers().await,
                 () = self.shared.wishes.arrived(), if self.prepare_at.is_none() => {
                     let earliest = self.prepared_at.map(|at| at + PREPARE_INTERVAL);
                     self.prepare_at = Some(earliest.unwrap_or_else(now));
                 }
             }
             self.update_report();
+            // A source that is always ready must not keep the thread for itself.
+            yield_now().await;
         }
     }
 

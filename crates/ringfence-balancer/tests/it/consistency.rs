@@ -31,12 +31,16 @@ async fn readers_see_whole_states_during_a_thousand_updates() {
                 &service(),
                 members.map(|m| weighted(m, u32::try_from(generation).expect("small"))),
             );
-            std::thread::sleep(Duration::from_micros(200));
+            let published = n as u64 + 2;
+            while balancer.view().is_none_or(|view| view.epoch() < published) {
+                std::thread::yield_now();
+            }
         }
         done.store(true, Ordering::Relaxed);
         for reader in readers {
             let (picks, epochs) = reader.join().expect("no panic");
-            assert!(picks > 1_000 && epochs > 50, "{picks} {epochs}");
+            // How many depends on how busy the machine is.
+            assert!(picks > 20 && epochs > 10, "{picks} {epochs}");
         }
     });
 }

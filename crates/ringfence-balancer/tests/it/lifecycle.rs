@@ -1,8 +1,13 @@
 use std::error::Error;
 use std::time::Duration;
 
-use ringfence_balancer::{Balancer, BalancerConfig, BuildError, PickError, PickRequest};
-use ringfence_discovery::{ErrorKind, ServiceKey};
+use ringfence_balancer::{
+    Balancer, BalancerConfig, BuildError, OutlierConfig, PickError, PickRequest,
+};
+use ringfence_discovery::{
+    BoxFuture, BoxStream, Discovery, DiscoveryError, ErrorKind, Provenance, ServiceKey, Update,
+    unfold,
+};
 use ringfence_testkit::ScriptedDiscovery;
 use tokio::runtime::{Builder, Handle, Runtime};
 
@@ -243,4 +248,48 @@ async fn a_failed_first_answer_is_tried_again() {
     for caller in callers {
         caller.await.expect("no panic").expect("ready");
     }
+}
+
+/// A source that has a different state each time it is asked, and never makes anyone wait.
+#[derive(Debug)]
+struct Restless;
+
+fn restless(n: usize) -> Result<Update, DiscoveryError> {
+    let instances = (0..10).map(|id| weighted(id, u32::try_from(n % 100 + 1).expect("small")));
+    Ok(Update::instances(instances, Provenance::live("restless")))
+}
+
+impl Discovery for Restless {
+    fn name(&self) -> &str {
+        "restless"
+    }
+
+    fn watch(&self, _service: &ServiceKey) -> BoxStream<'static, Result<Update, DiscoveryError>> {
+        unfold(0, |n| async move { Some((restless(n), n + 1)) })
+    }
+
+    fn fetch(&self, _service: &ServiceKey) -> BoxFuture<'static, Result<Update, DiscoveryError>> {
+        Box::pin(async { restless(0) })
+    }
+}
+
+#[test]
+fn a_restless_source_starves_neither_the_thread_nor_the_timers() {
+    let [runtime, _] = runtimes();
+    runtime.block_on(async {
+        let before = tasks();
+        let outlier = OutlierConfig::default()
+            .with_base_ejection_time(Duration::from_millis(50))
+            .expect("valid");
+        let balancer = Balancer::builder(Restless, service())
+            .with_config(BalancerConfig::default().with_outlier(outlier))
+            .build()
+            .expect("in a runtime");
+        balancer.ready().await.expect("ready");
+        fail(&balancer, "k", 5);
+        within_a_second("it is ejected", || balancer.status().ejected == 1).await;
+        within_a_second("it returns", || balancer.status().ejected == 0).await;
+        drop(balancer);
+        within_a_second("it ends", || tasks() == before).await;
+    });
 }
