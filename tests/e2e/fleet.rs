@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, net::SocketAddr};
 
-use ringfence_core::{Instance, InstanceBuilder};
+use ringfence::{Instance, InstanceBuilder};
 use ringfence_echo::EchoServer;
 
 /// Echo servers on loopback.

@@ -1,4 +1,4 @@
-//! End-to-end tests: each module is one behaviour, and `fleet` is what they share.
+//! End-to-end tests: each module is one behaviour, `fleet` and `client` are what they share.
 
 #![allow(
     clippy::unwrap_used,
@@ -7,4 +7,8 @@
     reason = "all of it is tests"
 )]
 
+mod client;
 mod fleet;
+mod lifetime;
+mod membership;
+mod registry_outage;

@@ -1,1 +1,69 @@
-//! ringfence
+//! Client-side service discovery and load balancing: one tower `Layer` around a tonic or hyper client.
+//!
+//! Ringfence watches where the instances of a service are, narrows them to a pool by version, zone and tenant tags, sends
+//! each request to the instance that owns its key on a consistent-hash ring, and fails over clockwise, a bounded number of
+//! times.
+//!
+//! ```
+//! use ringfence::{Balancer, Instance, PickRequest, ServiceKey, StaticDiscovery};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let orders = ServiceKey::new("orders");
+//! let source = StaticDiscovery::new().with_service(
+//!     orders.clone(),
+//!     [
+//!         Instance::builder("orders-1", "10.0.0.1:80").build()?,
+//!         Instance::builder("orders-2", "10.0.0.2:80").build()?,
+//!     ],
+//! );
+//! let balancer = Balancer::builder(source, orders).build()?;
+//! balancer.ready().await?;
+//! let decision = balancer.pick(&PickRequest::new().with_key("user-7"))?;
+//! println!("user-7 is served by {}", decision.instance().address());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! With a client: see [`RingfenceLayer`] and [`TonicConnector`].
+//!
+//! # Features
+//! | feature | default | gives |
+//! |---|---|---|
+//! | `tonic` | yes | [`TonicConnector`] for generated tonic clients |
+//! | `hyper` | yes | what is known of hyper-util's client: its connect failures, its request bodies |
+//! | `file` | yes | [`FileDiscovery`], a watched YAML or JSON file |
+//! | `tls` | no | TLS in the tonic connector |
+
+//!
+//! # Where things are
+//! What programs use daily is at the root. Each crate is there whole as a module: [`core`] (pools, rings, views),
+//! [`discovery`] (sources of your own, supervision), [`balancer`] (counters, outcomes) and [`tower`] (transports, bodies,
+//! classification).
+
+pub use ringfence_balancer as balancer;
+pub use ringfence_core as core;
+pub use ringfence_discovery as discovery;
+pub use ringfence_tower as tower;
+pub use {tower_layer, tower_service};
+
+pub use self::{
+    balancer::{
+        Balancer, BalancerBuilder, BalancerConfig, BuildError, Candidate, ConfigError, Decision,
+        FailureKind, InFlight, MissingKey, Outcome, OutlierConfig, PickError, PickRequest,
+        RetryBudget,
+    },
+    core::{
+        Address, Attribute, Fallback, Health, Instance, InstanceBuilder, InstanceError, InstanceId,
+        Match, RequestTags, RingConfig, Scheme, Snapshot, TagRouting, TagRule, View, Weight,
+    },
+    discovery::{Discovery, MemoryRegistry, ServiceKey, StaticDiscovery, WatchConfig},
+    tower::{
+        Authority, Body, Error, ErrorKind, Idempotent, KeySource, RetryPolicy, Ringfence,
+        RingfenceLayer, RoutingKey, Transport,
+    },
+};
+#[cfg(feature = "file")]
+pub use discovery::FileDiscovery;
+#[cfg(feature = "tonic")]
+pub use tower::TonicConnector;

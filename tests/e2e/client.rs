@@ -1,0 +1,64 @@
+//! A generated tonic client in the layer, over an in-memory registry.
+
+use std::time::Duration;
+
+use ringfence::{
+    Balancer, BalancerConfig, Discovery, Instance, KeySource, MemoryRegistry, Ringfence,
+    RingfenceLayer, RoutingKey, ServiceKey, TonicConnector, tower_layer::Layer,
+};
+use ringfence_echo::{EchoClient, EchoRequest};
+use tonic::{Request, Status};
+
+pub(crate) type Echo = EchoClient<Ringfence<TonicConnector>>;
+
+pub(crate) fn service() -> ServiceKey {
+    ServiceKey::new("echo")
+}
+
+pub(crate) fn registry(instances: impl IntoIterator<Item = Instance>) -> MemoryRegistry {
+    let registry = MemoryRegistry::new();
+    registry.replace(&service(), instances);
+    registry
+}
+
+/// A balancer that applies every change at once.
+pub(crate) fn balancer(source: impl Discovery) -> Balancer {
+    let config = BalancerConfig::default()
+        .with_update_merge_window(Duration::ZERO)
+        .unwrap();
+    Balancer::builder(source, service())
+        .with_config(config)
+        .build()
+        .unwrap()
+}
+
+pub(crate) fn echo(balancer: &Balancer) -> Echo {
+    let layer = RingfenceLayer::new(balancer.clone()).with_key(KeySource::extension());
+    EchoClient::new(layer.layer(TonicConnector::new()))
+}
+
+/// Says which instance answered.
+pub(crate) async fn call(echo: &Echo, key: &str) -> Result<String, Status> {
+    let mut request = Request::new(EchoRequest::new(key));
+    request
+        .extensions_mut()
+        .insert(RoutingKey::from(key.to_owned()));
+    Ok(echo.clone().unary(request).await?.into_inner().instance)
+}
+
+/// Waits until something holds that others bring about; the test's own time limit bounds it.
+pub(crate) async fn until(mut holds: impl FnMut() -> bool) {
+    while !holds() {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// Waits until the balancer's view has this many instances.
+pub(crate) async fn until_instances(balancer: &Balancer, count: usize) {
+    until(|| {
+        balancer
+            .view()
+            .is_some_and(|view| view.snapshot().len() == count)
+    })
+    .await;
+}
