@@ -21,7 +21,8 @@ pin_project! {
     pub struct ResponseBody<B> {
         #[pin]
         inner: B,
-        tracker: Tracker,
+        // Until the end.
+        tracker: Option<Tracker>,
     }
 }
 
@@ -64,7 +65,7 @@ impl Tracker {
         }
     }
 
-    fn ended(&mut self) {
+    fn ended(self) {
         let outcome = if self.status_due {
             // gRPC: a stream that ends without a status was cut off.
             Outcome::Failure(FailureKind::Reset)
@@ -74,8 +75,8 @@ impl Tracker {
         self.finish(outcome);
     }
 
-    fn finish(&mut self, outcome: Outcome) {
-        if let Some(mut in_flight) = self.in_flight.take() {
+    fn finish(mut self, outcome: Outcome) {
+        if let Some(in_flight) = &mut self.in_flight {
             in_flight.report(outcome);
         }
     }
@@ -90,11 +91,28 @@ fn outcome(verdict: Verdict) -> Outcome {
 }
 
 impl<B: Body> ResponseBody<B> {
-    pub(crate) fn new(inner: B, mut tracker: Tracker) -> Self {
+    pub(crate) fn new(inner: B, tracker: Tracker) -> Self {
+        let mut tracker = Some(tracker);
         if inner.is_end_stream() {
-            tracker.ended();
+            ended(&mut tracker);
         }
         Self { inner, tracker }
+    }
+}
+
+fn ended(tracker: &mut Option<Tracker>) {
+    if let Some(tracker) = tracker.take() {
+        tracker.ended();
+    }
+}
+
+impl<B: Default> Default for ResponseBody<B> {
+    /// The default body, which belongs to no request.
+    fn default() -> Self {
+        Self {
+            inner: B::default(),
+            tracker: None,
+        }
     }
 }
 
@@ -110,18 +128,22 @@ impl<B: Body> Body for ResponseBody<B> {
         let polled = this.inner.as_mut().poll_frame(cx);
         match &polled {
             Poll::Ready(Some(Ok(frame))) => {
-                if let Some(trailers) = frame.trailers_ref() {
-                    this.tracker.trailers(trailers);
+                if let (Some(trailers), Some(tracker)) =
+                    (frame.trailers_ref(), this.tracker.as_mut())
+                {
+                    tracker.trailers(trailers);
                 }
                 // Many readers stop here instead of asking once more.
                 if this.inner.is_end_stream() {
-                    this.tracker.ended();
+                    ended(this.tracker);
                 }
             }
             Poll::Ready(Some(Err(_))) => {
-                this.tracker.finish(Outcome::Failure(FailureKind::Reset));
+                if let Some(tracker) = this.tracker.take() {
+                    tracker.finish(Outcome::Failure(FailureKind::Reset));
+                }
             }
-            Poll::Ready(None) => this.tracker.ended(),
+            Poll::Ready(None) => ended(this.tracker),
             Poll::Pending => {}
         }
         polled
