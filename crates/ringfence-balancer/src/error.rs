@@ -1,39 +1,9 @@
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ringfence_core::StageOutcome;
 use ringfence_discovery::{DiscoveryError, ServiceKey};
 use thiserror::Error;
-
-/// A setting is out of its legal range.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{field} is {value}, allowed is {allowed}")]
-pub struct ConfigError {
-    field: &'static str,
-    value: String,
-    allowed: &'static str,
-}
-
-impl ConfigError {
-    pub(crate) fn out_of_range(
-        field: &'static str,
-        value: impl fmt::Display,
-        allowed: &'static str,
-    ) -> Self {
-        Self {
-            field,
-            value: value.to_string(),
-            allowed,
-        }
-    }
-
-    /// The setting, for example `max_attempts`.
-    #[must_use]
-    pub fn field(&self) -> &str {
-        self.field
-    }
-}
 
 /// A balancer could not be started.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

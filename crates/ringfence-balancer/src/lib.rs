@@ -62,7 +62,6 @@
 //! The task needs a tokio runtime of either flavour with its time driver enabled.
 
 mod balancer;
-mod budget;
 mod builder;
 mod config;
 mod counter;
@@ -71,7 +70,6 @@ mod error;
 mod keyless;
 mod merge;
 mod node;
-mod outlier;
 mod owner;
 mod pick;
 mod request;
@@ -81,13 +79,13 @@ mod state;
 mod status;
 mod task;
 
+pub use ringfence_core::{ConfigError, OutlierConfig, RetryBudget};
+
 pub use balancer::Balancer;
-pub use budget::RetryBudget;
 pub use builder::BalancerBuilder;
 pub use config::{BalancerConfig, MissingKey};
 pub use decision::{Candidate, Decision, MAX_CANDIDATES};
-pub use error::{BuildError, ConfigError, PickError};
+pub use error::{BuildError, PickError};
 pub use node::{AttachmentKey, FailureKind, InFlight, Node, Outcome};
-pub use outlier::OutlierConfig;
 pub use request::PickRequest;
 pub use status::{BalancerCounters, Status};

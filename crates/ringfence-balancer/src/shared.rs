@@ -4,11 +4,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ringfence_core::{RequestTags, Route};
+use ringfence_core::{RequestTags, RetryBudgetState, Route};
 use ringfence_discovery::{DiscoveryError, ServiceKey, WatchStatus};
 use tokio::time::Instant;
 
-use crate::budget::BudgetState;
 use crate::counter::StripedCounter;
 use crate::routes::RouteWishes;
 use crate::state::{Published, ViewCell};
@@ -52,7 +51,7 @@ pub(crate) struct Shared {
     /// Whose turn it is in round robin.
     pub(crate) turn: AtomicUsize,
     pub(crate) nodes_alive: Arc<AtomicUsize>,
-    budget: Mutex<BudgetState>,
+    budget: Mutex<RetryBudgetState>,
     report: Mutex<TaskReport>,
 }
 
@@ -63,7 +62,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Shared {
     pub(crate) fn new(service: ServiceKey, config: BalancerConfig) -> Self {
-        let budget = BudgetState::new(*config.retry_budget(), Instant::now().into_std());
+        let budget = RetryBudgetState::new(*config.retry_budget(), Instant::now().into_std());
         Self {
             service,
             cell: ViewCell::default(),

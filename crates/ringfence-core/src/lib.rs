@@ -33,20 +33,26 @@
 //! | no panic on foreign data | every field of an [`Instance`] is checked once, when it is built |
 //! | no allocation for a pick | a walk remembers its first eight instances in place |
 
+mod config_error;
 mod instance;
+mod outlier;
 mod pool;
+mod retry_budget;
 mod ring;
 mod routing;
 mod snapshot;
 mod view;
 
 pub use self::{
+    config_error::ConfigError,
     instance::{
         Address, Health, Instance, InstanceBuilder, InstanceError, InstanceId, Scheme, TENANT_TAG,
         Tags, Weight,
     },
+    outlier::{EjectionVerdict, OutlierConfig, OutlierDetector},
     pool::{Attribute, Match, Pool, Selector},
-    ring::{Fingerprint, KeyHash, Ring, RingConfig, RingConfigError, Walk},
+    retry_budget::{RetryBudget, RetryBudgetState},
+    ring::{Fingerprint, KeyHash, Ring, RingConfig, Walk},
     routing::{Fallback, RequestTags, Stage, TagRouting, TagRule},
     snapshot::{InstanceChange, Snapshot, SnapshotDiff},
     view::{PoolView, Route, StageOutcome, View, ViewConfig},

@@ -7,17 +7,15 @@ mod publishing;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ringfence_core::Snapshot;
+use ringfence_core::{OutlierDetector, RetryBudgetState, Snapshot};
 use ringfence_discovery::{Event, Supervisor};
 use tokio::sync::{mpsc, watch};
 use tokio::task::yield_now;
 use tokio::time::{Instant as TokioInstant, sleep_until};
 use tracing::{info, warn};
 
-use crate::budget::HALF_WINDOW;
 use crate::merge::Merger;
 use crate::node::{NodeIdentity, NodeTable, failure_channel};
-use crate::outlier::Detector;
 use crate::routes::RouteCache;
 use crate::shared::{Shared, TaskReport};
 
@@ -28,7 +26,7 @@ pub(crate) struct Task {
     supervisor: Supervisor,
     merger: Merger<Arc<Snapshot>>,
     table: NodeTable,
-    detector: Detector<NodeIdentity>,
+    detector: OutlierDetector<NodeIdentity>,
     failures: mpsc::Receiver<NodeIdentity>,
     /// Nodes that keep failing but must stay in for now; asked again when the limits may allow more.
     refused: Vec<NodeIdentity>,
@@ -58,13 +56,13 @@ impl Task {
             supervisor,
             merger: Merger::new(config.update_merge_window(), config.max_merge_delay()),
             table: NodeTable::new(sender, Arc::clone(&shared.nodes_alive)),
-            detector: Detector::new(*config.outlier()),
+            detector: OutlierDetector::new(*config.outlier()),
             failures,
             refused: Vec::new(),
             routes: RouteCache::new(config.max_pools()),
             prepare_at: None,
             prepared_at: None,
-            fold_at: now() + HALF_WINDOW,
+            fold_at: now() + RetryBudgetState::FOLD_INTERVAL,
             report: TaskReport::default(),
             answered,
             shared,
@@ -130,7 +128,7 @@ impl Task {
         let now = now();
         if self.fold_at <= now {
             self.shared.fold_budget();
-            self.fold_at = now + HALF_WINDOW;
+            self.fold_at = now + RetryBudgetState::FOLD_INTERVAL;
         }
         if let Some(snapshot) = self.merger.due(now) {
             self.apply(snapshot, true).await;

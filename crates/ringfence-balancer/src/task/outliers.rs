@@ -6,7 +6,7 @@ use tracing::{debug, info};
 
 use super::{Task, now};
 use crate::node::NodeIdentity;
-use crate::outlier::Verdict;
+use ringfence_core::EjectionVerdict;
 
 /// Reports judged before the task looks at the registry again.
 const BATCH: usize = 1_024;
@@ -45,7 +45,7 @@ impl Task {
             .detector
             .failing(&identity, healthy, fastrand::f64(), now())
         {
-            Verdict::Ejected { length, times } => {
+            EjectionVerdict::Ejected { length, times } => {
                 node.set_ejected(true);
                 node.failure_handled();
                 self.report.ejections += 1;
@@ -53,13 +53,13 @@ impl Task {
                 info!(%instance, %address, ?length, times, "instance ejected");
                 true
             }
-            Verdict::AtLimit => {
+            EjectionVerdict::AtLimit => {
                 debug!(instance = %identity.id(), "failing instance stays, the limit is reached");
                 self.report.ejections_refused += 1;
                 self.refused.push(identity);
                 false
             }
-            Verdict::AlreadyEjected => {
+            EjectionVerdict::AlreadyEjected => {
                 node.failure_handled();
                 false
             }

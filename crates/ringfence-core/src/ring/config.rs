@@ -1,14 +1,7 @@
-use super::KeyHash;
+use std::ops::RangeInclusive;
 
-/// A ring setting outside of its legal range.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{name} must be {min} to {max}, got {got}")]
-pub struct RingConfigError {
-    name: &'static str,
-    min: u64,
-    max: u64,
-    got: u64,
-}
+use super::KeyHash;
+use crate::ConfigError;
 
 /// Settings of a ring. All clients of a service must use the same ones to agree on the owners of keys.
 ///
@@ -18,7 +11,7 @@ pub struct RingConfigError {
 ///
 /// let config = RingConfig::default().with_points_per_instance(320)?.with_seed(7);
 /// assert_eq!(config.points_per_instance(), 320);
-/// # Ok::<(), ringfence_core::RingConfigError>(())
+/// # Ok::<(), ringfence_core::ConfigError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RingConfig {
@@ -47,9 +40,10 @@ impl RingConfig {
     /// deviation is about `1 / sqrt(points)`) and cost memory and build time.
     ///
     /// # Errors
-    /// [`RingConfigError`] outside of the range.
-    pub fn with_points_per_instance(mut self, points: u32) -> Result<Self, RingConfigError> {
-        self.points_per_instance = in_range("points_per_instance", points, 1, 65_536)?;
+    /// [`ConfigError`] outside of the range.
+    pub fn with_points_per_instance(mut self, points: u32) -> Result<Self, ConfigError> {
+        self.points_per_instance =
+            in_range("points_per_instance", points, 1..=65_536, "1..=65536")?;
         Ok(self)
     }
 
@@ -67,9 +61,9 @@ impl RingConfig {
     /// force a change of one instance's weight can change the counts of the others.
     ///
     /// # Errors
-    /// [`RingConfigError`] outside of the range.
-    pub fn with_max_ring_points(mut self, points: u32) -> Result<Self, RingConfigError> {
-        self.max_ring_points = in_range("max_ring_points", points, 1, 1 << 26)?;
+    /// [`ConfigError`] outside of the range.
+    pub fn with_max_ring_points(mut self, points: u32) -> Result<Self, ConfigError> {
+        self.max_ring_points = in_range("max_ring_points", points, 1..=1 << 26, "1..=67108864")?;
         Ok(self)
     }
 
@@ -99,15 +93,15 @@ impl RingConfig {
     }
 }
 
-fn in_range(name: &'static str, got: u32, min: u32, max: u32) -> Result<u32, RingConfigError> {
-    if (min..=max).contains(&got) {
-        Ok(got)
+fn in_range(
+    field: &'static str,
+    value: u32,
+    range: RangeInclusive<u32>,
+    allowed: &'static str,
+) -> Result<u32, ConfigError> {
+    if range.contains(&value) {
+        Ok(value)
     } else {
-        Err(RingConfigError {
-            name,
-            min: min.into(),
-            max: max.into(),
-            got: got.into(),
-        })
+        Err(ConfigError::out_of_range(field, value, allowed))
     }
 }

@@ -11,12 +11,7 @@ mod walk;
 
 use std::{fmt, sync::Arc};
 
-pub use self::{
-    config::{RingConfig, RingConfigError},
-    fingerprint::Fingerprint,
-    layout::KeyHash,
-    walk::Walk,
-};
+pub use self::{config::RingConfig, fingerprint::Fingerprint, layout::KeyHash, walk::Walk};
 use self::{
     layout::{PointCounts, PointSource},
     points::{Point, Points},

@@ -6,8 +6,6 @@ use crate::ConfigError;
 
 /// Requests and hops are weighed against each other over this time.
 const WINDOW: Duration = Duration::from_secs(10);
-/// The window is kept in two halves; the older one falls out when the younger one is full.
-pub(crate) const HALF_WINDOW: Duration = Duration::from_secs(5);
 /// Tokens are counted in millionths so that the arithmetic is exact.
 const TOKEN: u64 = 1_000_000;
 
@@ -19,11 +17,11 @@ const TOKEN: u64 = 1_000_000;
 /// sees at most that much extra load.
 ///
 /// ```
-/// use ringfence_balancer::RetryBudget;
+/// use ringfence_core::RetryBudget;
 ///
 /// let budget = RetryBudget::default().with_percent(50)?.with_min_per_second(0);
 /// assert_eq!(budget.percent(), 50);
-/// # Ok::<(), ringfence_balancer::ConfigError>(())
+/// # Ok::<(), ringfence_core::ConfigError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -85,8 +83,19 @@ struct Half {
 }
 
 /// The arithmetic of a [`RetryBudget`]; knows no clock.
+///
+/// # Examples
+/// ```
+/// use std::time::Instant;
+/// use ringfence_core::{RetryBudget, RetryBudgetState};
+///
+/// let now = Instant::now();
+/// let mut state = RetryBudgetState::new(RetryBudget::default(), now);
+/// let hops = (0..100).filter(|_| state.try_hop(10, now)).count();
+/// assert_eq!(hops, 2 + 3, "a fifth of ten requests, and the floor");
+/// ```
 #[derive(Debug)]
-pub(crate) struct BudgetState {
+pub struct RetryBudgetState {
     config: RetryBudget,
     /// Requests ever made, as seen by the last `fold`.
     seen: u64,
@@ -98,8 +107,14 @@ pub(crate) struct BudgetState {
     floor_at: Instant,
 }
 
-impl BudgetState {
-    pub(crate) fn new(config: RetryBudget, now: Instant) -> Self {
+impl RetryBudgetState {
+    /// How often [`fold`](Self::fold) must be called at least. The window is kept in two halves of this length; the older one
+    /// falls out when the younger one is full.
+    pub const FOLD_INTERVAL: Duration = Duration::from_secs(5);
+
+    /// A full floor and no requests yet.
+    #[must_use]
+    pub fn new(config: RetryBudget, now: Instant) -> Self {
         Self {
             config,
             seen: 0,
@@ -111,15 +126,15 @@ impl BudgetState {
         }
     }
 
-    /// Takes note of the requests made so far. To be called at least each [`HALF_WINDOW`], because
+    /// Takes note of the requests made so far. To be called at least each [`FOLD_INTERVAL`](Self::FOLD_INTERVAL), because
     /// requests are counted into the half in which they are noted.
-    pub(crate) fn fold(&mut self, requests: u64, now: Instant) {
+    pub fn fold(&mut self, requests: u64, now: Instant) {
         let age = now.saturating_duration_since(self.younger_since);
         if age >= WINDOW {
             self.older = Half::default();
             self.younger = Half::default();
             self.younger_since = now;
-        } else if age >= HALF_WINDOW {
+        } else if age >= Self::FOLD_INTERVAL {
             self.older = self.younger;
             self.younger = Half::default();
             self.younger_since = now;
@@ -139,7 +154,7 @@ impl BudgetState {
     }
 
     /// Takes one hop from the budget; false if there is none left.
-    pub(crate) fn try_hop(&mut self, requests: u64, now: Instant) -> bool {
+    pub fn try_hop(&mut self, requests: u64, now: Instant) -> bool {
         self.fold(requests, now);
         let requests = self.older.requests + self.younger.requests;
         let hops = self.older.hops + self.younger.hops;
@@ -157,26 +172,30 @@ impl BudgetState {
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "tests need some time to start from"
+)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
-    fn hops(state: &mut BudgetState, requests: u64, now: Instant, tries: usize) -> usize {
+    fn hops(state: &mut RetryBudgetState, requests: u64, now: Instant, tries: usize) -> usize {
         (0..tries).filter(|_| state.try_hop(requests, now)).count()
     }
 
     #[test]
     fn a_thousand_failing_requests_hop_at_most_203_times() {
         let now = Instant::now();
-        let mut state = BudgetState::new(RetryBudget::default(), now);
+        let mut state = RetryBudgetState::new(RetryBudget::default(), now);
         assert_eq!(hops(&mut state, 1_000, now, 2_000), 203);
     }
 
     #[test]
     fn the_same_holds_after_an_hour_of_quiet() {
         let start = Instant::now();
-        let mut state = BudgetState::new(RetryBudget::default(), start);
+        let mut state = RetryBudgetState::new(RetryBudget::default(), start);
         let now = start + Duration::from_secs(3_600);
         assert_eq!(hops(&mut state, 1_000, now, 2_000), 203);
     }
@@ -184,7 +203,7 @@ mod tests {
     #[test]
     fn low_traffic_lives_on_the_floor() {
         let start = Instant::now();
-        let mut state = BudgetState::new(RetryBudget::default(), start);
+        let mut state = RetryBudgetState::new(RetryBudget::default(), start);
         for second in 0..60 {
             let now = start + Duration::from_secs(second);
             assert!(hops(&mut state, second * 2, now, 2) == 2, "second {second}");
@@ -195,7 +214,7 @@ mod tests {
     fn the_floor_does_not_pile_up() {
         let start = Instant::now();
         let config = RetryBudget::default().with_percent(0).expect("in range");
-        let mut state = BudgetState::new(config, start);
+        let mut state = RetryBudgetState::new(config, start);
         assert_eq!(hops(&mut state, 0, start, 10), 3);
         let later = start + Duration::from_secs(600);
         assert_eq!(hops(&mut state, 0, later, 10), 3);
@@ -209,7 +228,7 @@ mod tests {
     fn requests_older_than_the_window_earn_nothing() {
         let start = Instant::now();
         let config = RetryBudget::default().with_min_per_second(0);
-        let mut state = BudgetState::new(config, start);
+        let mut state = RetryBudgetState::new(config, start);
         state.fold(1_000_000, start);
         assert_eq!(hops(&mut state, 1_000_000, start + WINDOW * 2, 10), 0);
     }
@@ -221,7 +240,7 @@ mod tests {
             .with_min_per_second(0)
             .with_percent(0)
             .expect("in range");
-        let mut state = BudgetState::new(config, now);
+        let mut state = RetryBudgetState::new(config, now);
         assert_eq!(hops(&mut state, 1_000, now, 10), 0);
         assert!(RetryBudget::default().with_percent(1_001).is_err());
     }
@@ -229,7 +248,7 @@ mod tests {
     #[test]
     fn a_clock_that_steps_back_is_harmless() {
         let now = Instant::now() + Duration::from_secs(100);
-        let mut state = BudgetState::new(RetryBudget::default(), now);
+        let mut state = RetryBudgetState::new(RetryBudget::default(), now);
         assert!(state.try_hop(0, now - Duration::from_secs(50)));
     }
 
@@ -246,7 +265,7 @@ mod tests {
                 .expect("in range")
                 .with_min_per_second(floor);
             let start = Instant::now();
-            let mut state = BudgetState::new(config, start);
+            let mut state = RetryBudgetState::new(config, start);
             let (mut requests, mut granted, mut now) = (0, 0, start);
             for (made, tries, pause) in steps {
                 requests += made;

@@ -10,13 +10,17 @@ const MAX_DEPARTED: usize = 1_024;
 
 /// What became of a report that an instance keeps failing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum EjectionVerdict {
+    /// It is left out from now on.
     Ejected {
+        /// For how long.
         length: Duration,
+        /// Ejections in a row, this one included.
         times: u32,
     },
     /// The share, or the rule that the last one stays, forbids it.
     AtLimit,
+    /// It is left out already; its length does not change.
     AlreadyEjected,
 }
 
@@ -47,19 +51,35 @@ impl Record {
     }
 }
 
-/// Which instances are ejected and until when. Knows no clock and no randomness.
+/// Which instances are ejected and until when. Knows no clock and no randomness: both come in as arguments.
 ///
-/// Only instances that were ejected have a record here; healthy ones cost nothing.
+/// Only instances that were ejected have a record here; healthy ones cost nothing. `K` is the identity of an instance.
+///
+/// # Examples
+/// ```
+/// use std::time::Instant;
+/// use ringfence_core::{EjectionVerdict, OutlierConfig, OutlierDetector};
+///
+/// let (config, now) = (OutlierConfig::default().with_max_ejection_percent(50)?, Instant::now());
+/// let mut detector = OutlierDetector::new(config);
+/// detector.resize(2, 2, |_: &&str| None, now);
+/// assert!(matches!(detector.failing(&"a", true, 0.0, now), EjectionVerdict::Ejected { .. }));
+/// assert_eq!(detector.failing(&"b", true, 0.0, now), EjectionVerdict::AtLimit);
+/// assert_eq!(detector.due(now + config.base_ejection_time()), ["a"]);
+/// # Ok::<(), ringfence_core::ConfigError>(())
+/// ```
 #[derive(Debug)]
-pub(crate) struct Detector<K> {
+pub struct OutlierDetector<K> {
     config: OutlierConfig,
     records: HashMap<K, Record>,
     total: usize,
     healthy: usize,
 }
 
-impl<K: Clone + Eq + Hash> Detector<K> {
-    pub(crate) fn new(config: OutlierConfig) -> Self {
+impl<K: Clone + Eq + Hash> OutlierDetector<K> {
+    /// Knows of no instance yet: [`resize`](Self::resize) tells how many there are.
+    #[must_use]
+    pub fn new(config: OutlierConfig) -> Self {
         Self {
             config,
             records: HashMap::new(),
@@ -68,26 +88,29 @@ impl<K: Clone + Eq + Hash> Detector<K> {
         }
     }
 
-    pub(crate) fn ejected(&self) -> usize {
+    /// How many members are ejected now.
+    #[must_use]
+    pub fn ejected(&self) -> usize {
         self.records
             .values()
             .filter(|record| record.is_ejected_member())
             .count()
     }
 
-    pub(crate) fn is_ejected(&self, key: &K) -> bool {
+    /// Whether this is a member and ejected now.
+    pub fn is_ejected(&self, key: &K) -> bool {
         self.records.get(key).is_some_and(Record::is_ejected_member)
     }
 
     /// Members that have a record: ejected now, or not yet forgiven.
-    pub(crate) fn recorded(&self) -> impl Iterator<Item = &K> {
+    pub fn recorded(&self) -> impl Iterator<Item = &K> {
         self.records.keys()
     }
 
     /// A new snapshot: `total` instances take traffic, `healthy` of them are healthy; `member` says
     /// whether a recorded one is among them, and healthy. Gives those that return early, because
     /// the share or the rule that the last one stays asks for it.
-    pub(crate) fn resize(
+    pub fn resize(
         &mut self,
         total: usize,
         healthy: usize,
@@ -169,14 +192,20 @@ impl<K: Clone + Eq + Hash> Detector<K> {
     }
 
     /// A member failed often enough in a row. `healthy`: as the registry says; `jitter` in 0..1.
-    pub(crate) fn failing(&mut self, key: &K, healthy: bool, jitter: f64, now: Instant) -> Verdict {
+    pub fn failing(
+        &mut self,
+        key: &K,
+        healthy: bool,
+        jitter: f64,
+        now: Instant,
+    ) -> EjectionVerdict {
         if self.is_ejected(key) {
-            return Verdict::AlreadyEjected;
+            return EjectionVerdict::AlreadyEjected;
         }
         let usable = self.healthy.saturating_sub(self.ejected_healthy());
         let usable_without = usable.saturating_sub(usize::from(healthy));
         if self.ejected() + 1 > self.config.allowed(self.total) || usable_without == 0 {
-            return Verdict::AtLimit;
+            return EjectionVerdict::AtLimit;
         }
         let record = self.records.entry(key.clone()).or_insert(Record {
             times: 0,
@@ -190,14 +219,14 @@ impl<K: Clone + Eq + Hash> Detector<K> {
         record.presence = Presence::Member { healthy };
         let length = ejection_length(&self.config, record.times, jitter);
         record.ejected_until = Some(now + length);
-        Verdict::Ejected {
+        EjectionVerdict::Ejected {
             length,
             times: record.times,
         }
     }
 
     /// Takes note of successes of a member that was ejected before.
-    pub(crate) fn succeeded(&mut self, key: &K, successes: u64) {
+    pub fn succeeded(&mut self, key: &K, successes: u64) {
         if let Some(record) = self.records.get_mut(key)
             && record.ejected_until.is_none()
         {
@@ -206,7 +235,8 @@ impl<K: Clone + Eq + Hash> Detector<K> {
     }
 
     /// When [`due`](Self::due) is to be asked next.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
         self.records.values().map(|record| self.next(record)).min()
     }
 
@@ -220,7 +250,7 @@ impl<K: Clone + Eq + Hash> Detector<K> {
 
     /// Ends the ejections that are over, forgives what was made good, forgets who left long ago.
     /// Gives those whose ejection ended that way: a forgotten one may still be known, disabled.
-    pub(crate) fn due(&mut self, now: Instant) -> Vec<K> {
+    pub fn due(&mut self, now: Instant) -> Vec<K> {
         let mut returned = Vec::new();
         let config = self.config;
         let base = config.base_ejection_time();

@@ -1,25 +1,30 @@
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests need some time to start from"
+)]
+
 use std::time::{Duration, Instant};
 
 use super::*;
 
 const BASE: Duration = Duration::from_secs(30);
 
-fn detector(percent: u32, total: usize) -> (Detector<usize>, Instant) {
+fn detector(percent: u32, total: usize) -> (OutlierDetector<usize>, Instant) {
     with_option(percent, total, false)
 }
 
-fn with_option(percent: u32, total: usize, one: bool) -> (Detector<usize>, Instant) {
+fn with_option(percent: u32, total: usize, one: bool) -> (OutlierDetector<usize>, Instant) {
     let config = OutlierConfig::default()
         .with_max_ejection_percent(percent)
         .expect("in range")
         .with_always_eject_one(one);
-    let mut detector = Detector::new(config);
+    let mut detector = OutlierDetector::new(config);
     let now = Instant::now();
     detector.resize(total, total, |_| Some(true), now);
     (detector, now)
 }
 
-fn eject_all(detector: &mut Detector<usize>, total: usize, now: Instant) -> usize {
+fn eject_all(detector: &mut OutlierDetector<usize>, total: usize, now: Instant) -> usize {
     // Twice: a second report of an ejected one must not use up the share.
     for host in (0..total).chain(0..total) {
         detector.failing(&host, true, 0.0, now);
@@ -61,10 +66,13 @@ fn three_failing_hosts() {
 fn the_last_healthy_one_stays_even_if_unhealthy_ones_are_there() {
     let (mut detector, now) = detector(100, 4);
     detector.resize(4, 1, |_| Some(false), now);
-    assert_eq!(detector.failing(&0, true, 0.0, now), Verdict::AtLimit);
+    assert_eq!(
+        detector.failing(&0, true, 0.0, now),
+        EjectionVerdict::AtLimit
+    );
     assert!(matches!(
         detector.failing(&1, false, 0.0, now),
-        Verdict::Ejected { .. }
+        EjectionVerdict::Ejected { .. }
     ));
 }
 
@@ -75,7 +83,7 @@ fn a_shrinking_pool_restores_the_share() {
         let at = now + Duration::from_secs(host as u64);
         assert!(matches!(
             detector.failing(&host, true, 0.0, at),
-            Verdict::Ejected { .. }
+            EjectionVerdict::Ejected { .. }
         ));
     }
     let returned = detector.resize(3, 3, |host| (*host < 3).then_some(true), now);
@@ -92,14 +100,15 @@ fn a_shrinking_pool_restores_the_share() {
 fn ejections_get_longer_up_to_the_maximum_and_never_stop() {
     let (mut detector, mut now) = detector(50, 4);
     for round in 1..=20_u32 {
-        let Verdict::Ejected { length, times } = detector.failing(&0, true, 0.0, now) else {
+        let EjectionVerdict::Ejected { length, times } = detector.failing(&0, true, 0.0, now)
+        else {
             panic!("round {round}");
         };
         assert_eq!(times, round);
         assert_eq!(length, (BASE * round).min(Duration::from_secs(300)));
         assert_eq!(
             detector.failing(&0, true, 0.0, now),
-            Verdict::AlreadyEjected
+            EjectionVerdict::AlreadyEjected
         );
         assert!(
             detector
@@ -115,7 +124,8 @@ fn ejections_get_longer_up_to_the_maximum_and_never_stop() {
 fn jitter_is_ten_per_cent_and_stays_below_the_maximum() {
     for (jitter, expected) in [(0.0, 30.0), (0.5, 31.5), (1.0, 33.0), (f64::NAN, 30.0)] {
         let (mut detector, now) = detector(50, 4);
-        let Verdict::Ejected { length, .. } = detector.failing(&0, true, jitter, now) else {
+        let EjectionVerdict::Ejected { length, .. } = detector.failing(&0, true, jitter, now)
+        else {
             panic!("ejected");
         };
         assert!((length.as_secs_f64() - expected).abs() < 0.001);
@@ -125,10 +135,10 @@ fn jitter_is_ten_per_cent_and_stays_below_the_maximum() {
         .expect("in range")
         .with_max_ejection_percent(100)
         .expect("in range");
-    let mut detector = Detector::new(config);
+    let mut detector = OutlierDetector::new(config);
     let now = Instant::now();
     detector.resize(3, 3, |_| Some(true), now);
-    let Verdict::Ejected { length, .. } = detector.failing(&0, true, 1.0, now) else {
+    let EjectionVerdict::Ejected { length, .. } = detector.failing(&0, true, 1.0, now) else {
         panic!("ejected");
     };
     assert_eq!(length, Duration::from_secs(270));
@@ -152,7 +162,7 @@ fn only_proven_success_is_forgiven() {
     detector.due(now);
     assert!(matches!(
         detector.failing(&0, true, 0.0, now),
-        Verdict::Ejected { times: 3, .. }
+        EjectionVerdict::Ejected { times: 3, .. }
     ));
     // Successes of requests that were under way do not shorten an ejection.
     detector.succeeded(&0, 1_000);

@@ -14,4 +14,4 @@ mod detector;
 mod tests;
 
 pub use config::OutlierConfig;
-pub(crate) use detector::{Detector, Verdict};
+pub use detector::{EjectionVerdict, OutlierDetector};

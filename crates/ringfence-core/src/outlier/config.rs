@@ -9,14 +9,14 @@ use crate::ConfigError;
 ///
 /// ```
 /// use std::time::Duration;
-/// use ringfence_balancer::OutlierConfig;
+/// use ringfence_core::OutlierConfig;
 ///
 /// let outlier = OutlierConfig::default()
 ///     .with_consecutive_failures(3)
 ///     .with_base_ejection_time(Duration::from_secs(10))?
 ///     .with_max_ejection_percent(50)?;
 /// assert_eq!(outlier.consecutive_failures(), 3);
-/// # Ok::<(), ringfence_balancer::ConfigError>(())
+/// # Ok::<(), ringfence_core::ConfigError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -127,7 +127,8 @@ impl OutlierConfig {
     }
 
     /// How many of `total` instances may be ejected at one time.
-    pub(crate) fn allowed(&self, total: usize) -> usize {
+    #[must_use]
+    pub fn allowed(&self, total: usize) -> usize {
         const SMALLEST_POOL_FOR_ONE: usize = 3;
         let share = total as u128 * u128::from(self.max_ejection_percent) / 100;
         let share = usize::try_from(share).unwrap_or(total);
