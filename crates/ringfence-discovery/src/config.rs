@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use ringfence_core::ConfigError;
+
 const MAX_DURATION: Duration = Duration::from_secs(24 * 60 * 60);
 const MIN_DURATION: Duration = Duration::from_millis(1);
 
@@ -14,7 +16,7 @@ const MIN_DURATION: Duration = Duration::from_millis(1);
 ///     .with_empty_hold(Duration::from_secs(20))?
 ///     .with_max_loss_percent(70)?;
 /// assert_eq!(config.empty_hold(), Duration::from_secs(20));
-/// # Ok::<(), ringfence_discovery::WatchConfigError>(())
+/// # Ok::<(), ringfence_core::ConfigError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WatchConfig {
@@ -63,14 +65,11 @@ impl WatchConfig {
     /// Sets the backoff: `base` from 1 ms, `max` from `base` to 24 h.
     ///
     /// # Errors
-    /// [`WatchConfigError`] when one is outside its range.
-    pub fn with_backoff(mut self, base: Duration, max: Duration) -> Result<Self, WatchConfigError> {
-        self.backoff_max = checked("backoff max", max)?;
+    /// [`ConfigError`] when one is outside its range.
+    pub fn with_backoff(mut self, base: Duration, max: Duration) -> Result<Self, ConfigError> {
+        self.backoff_max = checked("backoff_max", max)?;
         if base < MIN_DURATION || base > max {
-            return Err(WatchConfigError {
-                field: "backoff base",
-                expected: "1 ms to the maximum",
-            });
+            return Err(out_of_range("backoff_base", base, "1 ms to the maximum"));
         }
         self.backoff_base = base;
         Ok(self)
@@ -92,18 +91,19 @@ impl WatchConfig {
     /// Sets the resync: `interval` from 1 ms to 24 h, `jitter_percent` from 0 to 90.
     ///
     /// # Errors
-    /// [`WatchConfigError`] when one is outside its range.
+    /// [`ConfigError`] when one is outside its range.
     pub fn with_resync(
         mut self,
         interval: Duration,
         jitter_percent: u8,
-    ) -> Result<Self, WatchConfigError> {
-        self.resync_interval = Some(checked("resync interval", interval)?);
+    ) -> Result<Self, ConfigError> {
+        self.resync_interval = Some(checked("resync_interval", interval)?);
         if jitter_percent > 90 {
-            return Err(WatchConfigError {
-                field: "resync jitter",
-                expected: "0 to 90 percent",
-            });
+            return Err(ConfigError::out_of_range(
+                "resync_jitter_percent",
+                jitter_percent,
+                "0..=90",
+            ));
         }
         self.resync_jitter_percent = jitter_percent;
         Ok(self)
@@ -125,9 +125,9 @@ impl WatchConfig {
     /// Sets the time limit of a read: 1 ms to 24 h.
     ///
     /// # Errors
-    /// [`WatchConfigError`] when it is outside its range.
-    pub fn with_fetch_timeout(mut self, timeout: Duration) -> Result<Self, WatchConfigError> {
-        self.fetch_timeout = checked("fetch timeout", timeout)?;
+    /// [`ConfigError`] when it is outside its range.
+    pub fn with_fetch_timeout(mut self, timeout: Duration) -> Result<Self, ConfigError> {
+        self.fetch_timeout = checked("fetch_timeout", timeout)?;
         Ok(self)
     }
 
@@ -144,9 +144,9 @@ impl WatchConfig {
     /// Sets the time without contact after which data is stale: 1 ms to 24 h.
     ///
     /// # Errors
-    /// [`WatchConfigError`] when it is outside its range.
-    pub fn with_stale_after(mut self, after: Duration) -> Result<Self, WatchConfigError> {
-        self.stale_after = Some(checked("stale after", after)?);
+    /// [`ConfigError`] when it is outside its range.
+    pub fn with_stale_after(mut self, after: Duration) -> Result<Self, ConfigError> {
+        self.stale_after = Some(checked("stale_after", after)?);
         Ok(self)
     }
 
@@ -168,9 +168,9 @@ impl WatchConfig {
     /// Sets the hold: 1 ms to 24 h.
     ///
     /// # Errors
-    /// [`WatchConfigError`] when it is outside its range.
-    pub fn with_empty_hold(mut self, hold: Duration) -> Result<Self, WatchConfigError> {
-        self.empty_hold = checked("empty hold", hold)?;
+    /// [`ConfigError`] when it is outside its range.
+    pub fn with_empty_hold(mut self, hold: Duration) -> Result<Self, ConfigError> {
+        self.empty_hold = checked("empty_hold", hold)?;
         Ok(self)
     }
 
@@ -193,13 +193,14 @@ impl WatchConfig {
     /// Sets the largest loss that is believed at once: 1 to 99 percent.
     ///
     /// # Errors
-    /// [`WatchConfigError`] when it is outside its range.
-    pub fn with_max_loss_percent(mut self, percent: u8) -> Result<Self, WatchConfigError> {
+    /// [`ConfigError`] when it is outside its range.
+    pub fn with_max_loss_percent(mut self, percent: u8) -> Result<Self, ConfigError> {
         if !(1..=99).contains(&percent) {
-            return Err(WatchConfigError {
-                field: "max loss",
-                expected: "1 to 99 percent",
-            });
+            return Err(ConfigError::out_of_range(
+                "max_loss_percent",
+                percent,
+                "1..=99",
+            ));
         }
         self.max_loss_percent = Some(percent);
         Ok(self)
@@ -226,29 +227,15 @@ impl WatchConfig {
     }
 }
 
-/// A setting of [`WatchConfig`] or of a source is outside its range.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field} must be {expected}")]
-pub struct WatchConfigError {
-    field: &'static str,
-    expected: &'static str,
-}
-
-impl WatchConfigError {
-    #[cfg(feature = "file")]
-    pub(crate) fn new(field: &'static str, expected: &'static str) -> Self {
-        Self { field, expected }
-    }
-}
-
-fn checked(field: &'static str, value: Duration) -> Result<Duration, WatchConfigError> {
+fn checked(field: &'static str, value: Duration) -> Result<Duration, ConfigError> {
     if (MIN_DURATION..=MAX_DURATION).contains(&value) {
         return Ok(value);
     }
-    Err(WatchConfigError {
-        field,
-        expected: "1 ms to 24 h",
-    })
+    Err(out_of_range(field, value, "1 ms to 24 h"))
+}
+
+fn out_of_range(field: &'static str, value: Duration, allowed: &'static str) -> ConfigError {
+    ConfigError::out_of_range(field, format_args!("{value:?}"), allowed)
 }
 
 #[cfg(test)]
@@ -270,6 +257,9 @@ mod tests {
         assert!(config().with_empty_hold(Duration::MAX).is_err());
         assert!(config().with_max_loss_percent(0).is_err());
         let error = config().with_max_loss_percent(100).expect_err("100");
-        assert_eq!(error.to_string(), "max loss must be 1 to 99 percent");
+        assert_eq!(
+            error.to_string(),
+            "max_loss_percent is 100, allowed is 1..=99"
+        );
     }
 }

@@ -68,8 +68,10 @@ mod update;
 pub use self::sources::{
     FileDiscovery, FileService, InstancesFile, InstancesFileError, parse_instances_file,
 };
+pub use ringfence_core::ConfigError;
+
 pub use self::{
-    config::{WatchConfig, WatchConfigError},
+    config::WatchConfig,
     discovery::Discovery,
     error::{DiscoveryError, ErrorKind},
     event::{Accepted, Event, HoldReason, HoldStatus, WatchCounters, WatchStatus},

@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use ringfence_core::ConfigError;
 use tokio::time::sleep;
 
 pub use self::parse::{FileService, InstancesFile, InstancesFileError, parse_instances_file};
@@ -20,7 +21,7 @@ use self::{
 };
 use crate::{
     BoxFuture, BoxStream, Discovery, DiscoveryError, ErrorKind, Provenance, ServiceKey, Update,
-    WatchConfigError, unfold,
+    unfold,
 };
 
 const NAME: &str = "file";
@@ -54,7 +55,7 @@ const FETCH_READS: usize = 8;
 /// let source = FileDiscovery::new("instances.yaml").with_poll_interval(Duration::from_secs(2))?;
 /// let supervisor = Supervisor::new(Arc::new(source), ServiceKey::new("order"), WatchConfig::default());
 /// # drop(supervisor);
-/// # Ok::<(), ringfence_discovery::WatchConfigError>(())
+/// # Ok::<(), ringfence_core::ConfigError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct FileDiscovery {
@@ -86,10 +87,14 @@ impl FileDiscovery {
     /// Sets the time between two reads: 10 ms to 1 h.
     ///
     /// # Errors
-    /// [`WatchConfigError`] when it is outside its range.
-    pub fn with_poll_interval(mut self, interval: Duration) -> Result<Self, WatchConfigError> {
+    /// [`ConfigError`] when it is outside its range.
+    pub fn with_poll_interval(mut self, interval: Duration) -> Result<Self, ConfigError> {
         if !(Duration::from_millis(10)..=Duration::from_secs(3_600)).contains(&interval) {
-            return Err(WatchConfigError::new("poll interval", "10 ms to 1 h"));
+            return Err(ConfigError::out_of_range(
+                "poll_interval",
+                format_args!("{interval:?}"),
+                "10 ms to 1 h",
+            ));
         }
         self.poll_interval = interval;
         Ok(self)
