@@ -21,7 +21,7 @@ use ringfence::{
     Balancer, BalancerConfig, FileDiscovery, KeySource, Ringfence, RingfenceLayer, ServiceKey,
 };
 use tokio::{net::TcpListener, task::JoinSet};
-use tower::{Layer, Service, ServiceExt};
+use tower::{Service, ServiceExt};
 
 type HttpClient = Ringfence<Client<HttpConnector, Empty<Bytes>>>;
 
@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .build()?;
     let layer = RingfenceLayer::new(balancer.clone())
         .with_key(KeySource::header(HeaderName::from_static("x-user-id")));
-    let mut client: HttpClient = layer.layer(Client::builder(TokioExecutor::new()).build_http());
+    let mut client: HttpClient = layer.wrap(Client::builder(TokioExecutor::new()).build_http());
 
     let homes = round(&mut client).await?;
     println!("20 users on three servers: {homes:?}");

@@ -9,7 +9,6 @@ use ringfence::{
 use ringfence_echo::{EchoClient, EchoRequest};
 use tokio::task::{JoinError, JoinSet};
 use tonic::{Request, Status};
-use tower::Layer;
 
 use crate::fleet::{Fleet, GRAY};
 
@@ -37,7 +36,7 @@ impl Client {
         let balancer =
             Balancer::builder(fleet.registry().clone(), fleet.service().clone()).build()?;
         let layer = RingfenceLayer::new(balancer.clone()).with_key(KeySource::extension());
-        let echo = EchoClient::new(layer.layer(TonicConnector::new()));
+        let echo = EchoClient::new(layer.wrap(TonicConnector::new()));
         Ok(Self { balancer, echo })
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ringfence::{
     Balancer, BalancerConfig, Discovery, Instance, KeySource, MemoryRegistry, Ringfence,
-    RingfenceLayer, RoutingKey, ServiceKey, TonicConnector, tower_layer::Layer,
+    RingfenceLayer, RoutingKey, ServiceKey, TonicConnector,
 };
 use ringfence_echo::{EchoClient, EchoRequest};
 use tonic::{Request, Status};
@@ -34,7 +34,7 @@ pub(crate) fn balancer(source: impl Discovery) -> Balancer {
 
 pub(crate) fn echo(balancer: &Balancer) -> Echo {
     let layer = RingfenceLayer::new(balancer.clone()).with_key(KeySource::extension());
-    EchoClient::new(layer.layer(TonicConnector::new()))
+    EchoClient::new(layer.wrap(TonicConnector::new()))
 }
 
 /// Says which instance answered.
