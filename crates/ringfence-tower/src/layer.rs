@@ -35,6 +35,8 @@ pub struct RingfenceLayer {
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) balancer: Balancer,
+    /// The service as it is named in errors.
+    pub(crate) service: Arc<str>,
     pub(crate) keys: Vec<KeySource>,
     pub(crate) retry: RetryPolicy,
     pub(crate) replay_limit: usize,
@@ -49,6 +51,7 @@ impl RingfenceLayer {
     pub fn new(balancer: Balancer) -> Self {
         Self {
             settings: Arc::new(Settings {
+                service: balancer.service().to_string().into(),
                 balancer,
                 keys: Vec::new(),
                 retry: RetryPolicy::default(),
@@ -86,7 +89,7 @@ impl RingfenceLayer {
     /// Such a client takes the address to dial from the URI, so over HTTP/2 the `:authority` is
     /// always the instance's, and a `Host` field is removed. Another name than the instance's is
     /// meant for clients that speak HTTP/1 only.
-    /// [`TonicConnector`](crate::TonicConnector) has a setting of its own.
+    /// `TonicConnector` has a setting of its own.
     #[must_use]
     pub fn with_authority(self, authority: Authority) -> Self {
         self.set(|settings| {

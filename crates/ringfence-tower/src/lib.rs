@@ -1,4 +1,78 @@
-//! tower pieces of Ringfence.
+//! The tower layer of Ringfence: it puts the balancer's choice in front of a tonic or hyper client.
+//!
+//! [`RingfenceLayer`] wraps either a `TonicConnector`, which keeps connections of its own for each
+//! instance and fits under generated tonic clients, or any HTTP client that is a `Clone`
+//! `Service<http::Request<B>>`, which serves all instances and is pointed at each by the URI.
+//!
+//! ```
+//! use std::convert::Infallible;
+//!
+//! use http::{Request, Response};
+//! use ringfence_balancer::Balancer;
+//! use ringfence_core::Instance;
+//! use ringfence_discovery::{ServiceKey, StaticDiscovery};
+//! use ringfence_tower::{Body, KeySource, RingfenceLayer, RoutingKey};
+//! use tower::{Service, ServiceExt};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let orders = ServiceKey::new("orders");
+//! let instances = [
+//!     Instance::builder("orders-1", "10.0.0.1:80").build()?,
+//!     Instance::builder("orders-2", "10.0.0.2:80").build()?,
+//! ];
+//! let source = StaticDiscovery::new().with_service(orders.clone(), instances);
+//! let balancer = Balancer::builder(source, orders).build()?;
+//!
+//! // Stands for hyper-util's `Client<_, Body>`: answers with the URI that it was sent to.
+//! let http_client = tower::service_fn(|request: Request<Body>| async move {
+//!     Ok::<_, Infallible>(Response::new(request.uri().to_string()))
+//! });
+//! let mut client = RingfenceLayer::new(balancer)
+//!     .with_key(KeySource::extension())
+//!     .wrap(http_client);
+//!
+//! let mut request = Request::get("/orders/7?full=1").body(Body::empty())?;
+//! request.extensions_mut().insert(RoutingKey::from("tenant-42"));
+//! let response = client.ready().await?.call(request).await?;
+//! assert_eq!(response.status(), 200);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Features
+//! None is on by default.
+//!
+//! | feature | gives |
+//! |---|---|
+//! | `tonic` | `TonicConnector`, tonic's bodies, errors as `tonic::Status` |
+//! | `tls` | TLS in the connector; includes `tonic` |
+//! | `hyper` | what is known of hyper-util's client: its connect failures, its incoming bodies |
+//!
+//! # What a request goes through
+//! 1. Key and tags are read: the key from the layer's [`KeySource`]s, the tags from the extension
+//!    [`RequestTags`]. These two extensions and [`Idempotent`] are taken out of the request.
+//! 2. The balancer picks up to `max_attempts` candidates, once. A view that is swapped meanwhile changes nothing.
+//! 3. One candidate after the other: the service of that instance is awaited ready, and that very
+//!    service gets the request. What [`RetryPolicy`] allows to go on takes a hop from the service's retry budget.
+//! 4. The response is handed on as it comes. The [`ResponseBody`] counts as in flight until it ends.
+//!
+//! # Guarantees
+//! | what | how |
+//! |---|---|
+//! | bytes are the caller's | bodies, trailers, path and query are never changed; scheme, authority and `Host` are |
+//! | a write is not done twice | only what surely was not processed is sent again, unless the request is declared idempotent |
+//! | an attempt sends the whole body or fails | repeated from what was kept, then read on; an outdated attempt never ends cleanly |
+//! | bounded memory | at most `replay_limit` bytes of a request are kept, nothing once a response is accepted |
+//! | the deadline holds | `grpc-timeout` ends waiting, hops and response; each hop announces what is left |
+//! | nothing leaks | counts and permits come back when a future or body is dropped, at any point |
+//! | errors say where | service, pool and every attempt with its instance and reason; the last cause is the source |
+//!
+//! # Limits
+//! - The deadline is read from `grpc-timeout` only; around other calls put a timeout layer. With a
+//!   shared client it ends at the response head.
+//! - A body of a type of its own is sent once; wrap it in [`Body`] to let it hop.
+//! - An instance that leaves keeps its running calls however long they last.
 
 mod attempt;
 mod body;

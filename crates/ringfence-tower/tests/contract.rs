@@ -467,9 +467,20 @@ async fn the_chosen_instance_is_the_one_that_is_called() {
     for id in ["a", "b", "c"] {
         let key = cluster.key(&[id]);
         // Removed between choice and call: the choice stands.
-        let call = client.clone().once(get(&key));
+        probe.hold();
+        let mut call = Box::pin(client.clone().once(get(&key)));
+        assert!(poll_once(&mut call).await.is_pending());
+        cluster.registry.deregister(&cluster.service, id);
+        cluster
+            .until(|balancer| balancer.status().instances == 2)
+            .await;
+        probe.release();
         call.await.unwrap();
         assert_eq!(probe.calls_to(&format!("{id}:80")), 1);
+        cluster.register(id, &format!("{id}:80"));
+        cluster
+            .until(|balancer| balancer.status().instances == 3)
+            .await;
     }
     let call = &probe.calls()[0];
     assert_eq!(call.uri, "http://a:80/orders?x=1");

@@ -289,6 +289,26 @@ async fn the_deadline_ends_the_call_and_names_the_instance() {
 }
 
 #[tokio::test]
+async fn the_deadline_ends_a_response_that_does_not_end() {
+    let a = Backend::start().await.unwrap();
+    let hangs = Answer::status(200).header("content-type", "application/grpc");
+    a.always(hangs.then_hang());
+    let cluster = of(&[("a", a.address())]).await;
+    let mut client = client(&cluster);
+    let mut request = unary("x", &RoutingKey::from("x"));
+    request.set_timeout(Duration::from_millis(100));
+    let status = client.unary(request).await.unwrap_err();
+    assert_eq!(status.code(), Code::DeadlineExceeded);
+    assert!(
+        status.message().contains(&a.address().to_string()),
+        "{}",
+        status.message()
+    );
+    until(|| a.in_flight() == 0).await;
+    assert_eq!(cluster.in_flight("a"), 0);
+}
+
+#[tokio::test]
 async fn a_half_read_stream_that_is_dropped_leaves_no_count() {
     let (a, _b, cluster) = servers().await;
     let mut client = client(&cluster);

@@ -22,12 +22,11 @@ impl<B: RequestBody> InHand<B> {
     /// Keeps what a further attempt needs, the body up to `limit` bytes.
     pub(super) fn repeatable(&mut self, limit: usize, with_extensions: bool) {
         if let Some((head, body)) = self.request.take() {
-            let saved = SavedHead::of(&head, with_extensions);
-            let (body, replay) = match saved {
-                Some(_) => body.replayable(limit),
-                None => (body, None),
-            };
-            self.again = saved.zip(replay);
+            let (body, replay) = body.replayable(limit);
+            self.again = replay.and_then(|replay| {
+                let saved = SavedHead::of(&head, with_extensions)?;
+                Some((saved, replay))
+            });
             self.request = Some((head, body));
         }
     }

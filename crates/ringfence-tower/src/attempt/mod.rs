@@ -17,7 +17,7 @@ use tower_service::Service;
 
 use self::in_hand::InHand;
 use self::trail::Trail;
-use crate::body::{RequestBody, ResponseBody};
+use crate::body::{Limit, RequestBody, ResponseBody};
 use crate::classify::{Failure, Verdict};
 use crate::error::{AttemptTimeout, BoxError, Error, ErrorKind};
 use crate::layer::Settings;
@@ -106,19 +106,20 @@ impl<S> Call<'_, S> {
                 self.transport.keeps_extensions(),
             );
         }
-        let mut late = waited;
+        // Whether `grpc-timeout` says too much by now.
+        let mut delayed = waited;
         while let Some((candidate, further)) = rest.split_first() {
             rest = further;
             if rest.is_empty() {
                 in_hand.is_last();
             }
             trail.begin(candidate);
-            match self.attempt(candidate, late, &mut in_hand, trail).await {
+            match self.attempt(candidate, delayed, &mut in_hand, trail).await {
                 Ok(response) => {
                     let verdict = self.judge(&response);
                     let allowed = idempotent && verdict == Verdict::Unavailable;
                     if self.hop(allowed, rest, &mut in_hand).is_err() {
-                        return Ok(self.accept(response, verdict, trail));
+                        return Ok(self.accept::<B>(response, verdict, trail));
                     }
                     trail.ended(
                         Outcome::Failure(FailureKind::Status),
@@ -141,7 +142,7 @@ impl<S> Call<'_, S> {
                 }
             }
             trail.log_hop(self.settings);
-            late = true;
+            delayed = true;
         }
         // Not reached: without a further candidate `hop` has refused.
         Err(trail.fail(self.settings, ErrorKind::AttemptsExhausted, None))
@@ -150,7 +151,7 @@ impl<S> Call<'_, S> {
     async fn attempt<B>(
         &mut self,
         candidate: &Candidate,
-        late: bool,
+        delayed: bool,
         in_hand: &mut InHand<B>,
         trail: &mut Trail,
     ) -> Result<Response<S::ResponseBody>, Failed>
@@ -160,7 +161,7 @@ impl<S> Call<'_, S> {
     {
         let timeout = self.settings.retry.per_try_timeout();
         let limit = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let answer = until(limit, self.send(candidate, late, in_hand, trail)).await;
+        let answer = until(limit, self.send(candidate, delayed, in_hand, trail)).await;
         answer.unwrap_or_else(|| {
             let error = AttemptTimeout(timeout.unwrap_or_default()).into();
             Err(if trail.is_sent() {
@@ -178,7 +179,7 @@ impl<S> Call<'_, S> {
     async fn send<B>(
         &mut self,
         candidate: &Candidate,
-        late: bool,
+        delayed: bool,
         in_hand: &mut InHand<B>,
         trail: &mut Trail,
     ) -> Result<Response<S::ResponseBody>, Failed>
@@ -212,7 +213,7 @@ impl<S> Call<'_, S> {
         self.transport
             .prepare(&mut head, &target)
             .map_err(Failed::Rejected)?;
-        if let (true, Some(deadline)) = (late, self.deadline) {
+        if let (true, Some(deadline)) = (delayed, self.deadline) {
             deadline::write_rest(&mut head.headers, deadline, Instant::now());
         }
         trail.sent();
@@ -263,21 +264,31 @@ impl<S> Call<'_, S> {
         classifier.response(response.status(), response.headers())
     }
 
-    fn accept<R>(&self, response: Response<R>, verdict: Verdict, trail: &mut Trail) -> Answer<R>
+    fn accept<B>(
+        &self,
+        response: Response<S::ResponseBody>,
+        verdict: Verdict,
+        trail: &mut Trail,
+    ) -> Answer<S::ResponseBody>
     where
-        R: http_body::Body,
+        S: Transport<B>,
     {
         let (head, body) = response.into_parts();
         let classifier = &self.settings.classifier;
         let tracker = trail.accepted(classifier, &head.headers, verdict);
-        Response::from_parts(head, ResponseBody::new(body, tracker))
+        let mut body = ResponseBody::new(body, tracker);
+        if let (Some(deadline), Some(convert)) = (self.deadline, S::body_error()) {
+            let service = Arc::clone(&self.settings.service);
+            body = body.with_limit(Limit::new(deadline, service, convert));
+        }
+        Response::from_parts(head, body)
     }
 }
 
 /// Picks; waits for the first view if there is none yet, and says whether it did.
 async fn decide(settings: &Settings, head: &Parts) -> Result<(Decision, bool), Error> {
     let balancer = &settings.balancer;
-    let failed = |error| Error::from_pick(error, balancer.service());
+    let failed = |error| Error::from_pick(error, &settings.service);
     match pick(settings, head) {
         Err(PickError::NotReady { .. }) => {
             balancer.ready().await.map_err(failed)?;

@@ -87,7 +87,7 @@ impl Trail {
         source: Option<BoxError>,
     ) -> Error {
         let balancer = &settings.balancer;
-        let mut error = Error::new(kind, balancer.service());
+        let mut error = Error::new(kind, &settings.service);
         if let Some((stage, tags)) = self.pool.take() {
             let routing = balancer.config().routing();
             let stages = routing.stages(&tags.unwrap_or_default());

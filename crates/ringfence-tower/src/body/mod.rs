@@ -9,7 +9,7 @@ mod response;
 pub use self::boxed::Body;
 pub use self::replay::{Replay, RequestBody};
 pub use self::response::ResponseBody;
-pub(crate) use self::response::Tracker;
+pub(crate) use self::response::{Limit, Tracker};
 
 #[cfg(test)]
 mod tests;

@@ -1,15 +1,20 @@
 //! A response body that counts as in flight until it ends.
 
+use std::fmt;
+use std::future::Future as _;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 use ringfence_balancer::{FailureKind, InFlight, Outcome};
+use ringfence_core::Instance;
+use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::classify::{Classify, Verdict, is_grpc};
+use crate::error::{Error, ErrorKind, FailedAttempt};
 
 pin_project! {
     /// The inner client's response body, passed through frame by frame.
@@ -17,12 +22,39 @@ pin_project! {
     /// The request counts as in flight on its instance until the end of the stream, an error, or
     /// the drop of this body, and its outcome is reported then: for gRPC by the status in
     /// the trailers, for a broken stream as a failure, for a body that is dropped earlier not at all.
-    #[derive(Debug)]
-    pub struct ResponseBody<B> {
+    pub struct ResponseBody<B>
+    where
+        B: Body,
+    {
         #[pin]
         inner: B,
         // Until the end.
         tracker: Option<Tracker>,
+        limit: Option<Limit<B::Error>>,
+    }
+}
+
+/// The rest of the call's deadline.
+pub(crate) struct Limit<E> {
+    sleep: Pin<Box<Sleep>>,
+    service: Arc<str>,
+    convert: fn(Error) -> E,
+}
+
+impl<E> Limit<E> {
+    pub(crate) fn new(deadline: Instant, service: Arc<str>, convert: fn(Error) -> E) -> Self {
+        Self {
+            sleep: Box::pin(sleep_until(deadline)),
+            service,
+            convert,
+        }
+    }
+
+    fn error(&self, instance: Option<&Instance>) -> E {
+        let error = Error::new(ErrorKind::DeadlineExceeded, &self.service);
+        let reason = "the response did not end before the deadline";
+        let late = instance.map(|instance| FailedAttempt::new(instance, reason));
+        (self.convert)(error.with_attempts(late.into_iter().collect()))
     }
 }
 
@@ -65,6 +97,12 @@ impl Tracker {
         }
     }
 
+    fn instance(&self) -> Option<&Instance> {
+        self.in_flight
+            .as_ref()
+            .map(|in_flight| &**in_flight.instance())
+    }
+
     fn ended(self) {
         let outcome = if self.status_due {
             // gRPC: a stream that ends without a status was cut off.
@@ -96,7 +134,18 @@ impl<B: Body> ResponseBody<B> {
         if inner.is_end_stream() {
             ended(&mut tracker);
         }
-        Self { inner, tracker }
+        Self {
+            inner,
+            tracker,
+            limit: None,
+        }
+    }
+
+    #[must_use]
+    pub(crate) fn with_limit(mut self, limit: Limit<B::Error>) -> Self {
+        // A body that has ended cannot be late.
+        self.limit = self.tracker.is_some().then_some(limit);
+        self
     }
 }
 
@@ -106,13 +155,23 @@ fn ended(tracker: &mut Option<Tracker>) {
     }
 }
 
-impl<B: Default> Default for ResponseBody<B> {
+impl<B: Body + Default> Default for ResponseBody<B> {
     /// The default body, which belongs to no request.
     fn default() -> Self {
         Self {
             inner: B::default(),
             tracker: None,
+            limit: None,
         }
+    }
+}
+
+impl<B: Body + fmt::Debug> fmt::Debug for ResponseBody<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseBody")
+            .field("inner", &self.inner)
+            .field("tracker", &self.tracker)
+            .finish_non_exhaustive()
     }
 }
 
@@ -126,6 +185,19 @@ impl<B: Body> Body for ResponseBody<B> {
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         let mut this = self.project();
         let polled = this.inner.as_mut().poll_frame(cx);
+        if polled.is_pending() {
+            let Some(limit) = this.limit.as_mut() else {
+                return Poll::Pending;
+            };
+            ready!(limit.sleep.as_mut().poll(cx));
+            let tracker = this.tracker.take();
+            let instance = tracker.as_ref().and_then(Tracker::instance);
+            let error = this.limit.take().map(|limit| limit.error(instance));
+            if let Some(tracker) = tracker {
+                tracker.finish(Outcome::Failure(FailureKind::Timeout));
+            }
+            return Poll::Ready(error.map(Err));
+        }
         match &polled {
             Poll::Ready(Some(Ok(frame))) => {
                 if let (Some(trailers), Some(tracker)) =

@@ -21,7 +21,7 @@ use crate::error::{BoxError, Error};
 /// Implemented for
 /// - every `Service<http::Request<B>, Response = http::Response<_>>` that is `Clone`, such as
 ///   hyper-util's client: one client for all instances, pointed at each by the URI;
-/// - [`TonicConnector`], which keeps connections of its own for each instance.
+/// - `TonicConnector` (feature `tonic`), which keeps connections of its own for each instance.
 ///
 /// Implement it for a client that wants a service for each instance; keep these with
 /// [`Target::attachment`], so that they live exactly as long as the instance.
@@ -56,6 +56,12 @@ pub trait Transport<B>: Clone + Send + 'static {
     /// # Errors
     /// A [`Rejection`], which ends the request.
     fn prepare(&self, head: &mut Parts, target: &Target<'_>) -> Result<(), Rejection>;
+
+    /// How an [`Error`] becomes one of a response body. Where there is a way, the deadline of a
+    /// call ends its response body too; without one (the default) it ends with the response head.
+    fn body_error() -> Option<fn(Error) -> <Self::ResponseBody as Body>::Error> {
+        None
+    }
 
     /// Whether the service looks at the extensions of a request. Where it does not, they are not
     /// copied for a further attempt.

@@ -17,6 +17,7 @@ use tonic::transport::{Channel, Endpoint};
 
 use self::options::Options;
 use super::{Authority, Rejection, Target, Transport};
+use crate::error::Error;
 
 /// Connects to each instance over HTTP/2 for generated tonic clients.
 ///
@@ -145,6 +146,10 @@ impl Transport<Body> for TonicConnector {
         // The channel writes `:authority`; a second name beside it would be refused by many servers.
         head.headers.remove(HOST);
         Ok(())
+    }
+
+    fn body_error() -> Option<fn(Error) -> Status> {
+        Some(Status::from)
     }
 
     fn keeps_extensions(&self) -> bool {
