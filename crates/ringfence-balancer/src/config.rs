@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use ringfence_core::{RingConfig, TagRouting};
+use ringfence_core::{RingConfig, TagRouting, ViewConfig};
 use ringfence_discovery::WatchConfig;
 
 use crate::{ConfigError, MAX_CANDIDATES, OutlierConfig, RetryBudget};
@@ -34,8 +34,7 @@ pub enum MissingKey {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct BalancerConfig {
-    ring: RingConfig,
-    routing: TagRouting,
+    view: ViewConfig,
     watch: WatchConfig,
     outlier: OutlierConfig,
     retry_budget: RetryBudget,
@@ -44,7 +43,6 @@ pub struct BalancerConfig {
     max_merge_delay: Duration,
     ready_timeout: Duration,
     max_attempts: usize,
-    panic_threshold: u8,
     max_key_len: usize,
     max_pools: usize,
 }
@@ -52,8 +50,7 @@ pub struct BalancerConfig {
 impl Default for BalancerConfig {
     fn default() -> Self {
         Self {
-            ring: RingConfig::default(),
-            routing: TagRouting::default(),
+            view: ViewConfig::default(),
             watch: WatchConfig::default(),
             outlier: OutlierConfig::default(),
             retry_budget: RetryBudget::default(),
@@ -62,7 +59,6 @@ impl Default for BalancerConfig {
             max_merge_delay: Duration::from_secs(2),
             ready_timeout: Duration::from_secs(5),
             max_attempts: 3,
-            panic_threshold: 50,
             max_key_len: 1_024,
             max_pools: 1_024,
         }
@@ -73,14 +69,14 @@ impl BalancerConfig {
     /// Points, seed and size limit of the rings; every client of a service must use the same.
     #[must_use]
     pub fn with_ring(mut self, ring: RingConfig) -> Self {
-        self.ring = ring;
+        self.view = self.view.with_ring(ring);
         self
     }
 
     /// How the tags of a request become pools.
     #[must_use]
     pub fn with_routing(mut self, routing: TagRouting) -> Self {
-        self.routing = routing;
+        self.view = self.view.with_routing(routing);
         self
     }
 
@@ -149,10 +145,7 @@ impl BalancerConfig {
     /// # Errors
     /// [`ConfigError`] out of the range.
     pub fn with_max_attempts(mut self, attempts: usize) -> Result<Self, ConfigError> {
-        if !(1..=MAX_CANDIDATES).contains(&attempts) {
-            return Err(ConfigError::out_of_range("max_attempts", attempts, "1..=8"));
-        }
-        self.max_attempts = attempts;
+        self.max_attempts = ConfigError::check("max_attempts", attempts, 1..=MAX_CANDIDATES)?;
         Ok(self)
     }
 
@@ -164,14 +157,7 @@ impl BalancerConfig {
     /// # Errors
     /// [`ConfigError`] above 100.
     pub fn with_panic_threshold(mut self, percent: u8) -> Result<Self, ConfigError> {
-        if percent > 100 {
-            return Err(ConfigError::out_of_range(
-                "panic_threshold",
-                percent,
-                "0..=100",
-            ));
-        }
-        self.panic_threshold = percent;
+        self.view = self.view.with_panic_threshold(percent)?;
         Ok(self)
     }
 
@@ -189,22 +175,19 @@ impl BalancerConfig {
     /// # Errors
     /// [`ConfigError`] out of the range.
     pub fn with_max_pools(mut self, pools: usize) -> Result<Self, ConfigError> {
-        if !(1..=65_536).contains(&pools) {
-            return Err(ConfigError::out_of_range("max_pools", pools, "1..=65536"));
-        }
-        self.max_pools = pools;
+        self.max_pools = ConfigError::check("max_pools", pools, 1..=65_536)?;
         Ok(self)
     }
 
     /// Points, seed and size limit of the rings.
     #[must_use]
     pub fn ring(&self) -> &RingConfig {
-        &self.ring
+        self.view.ring()
     }
 
     /// How the tags of a request become pools.
     pub fn routing(&self) -> &TagRouting {
-        &self.routing
+        self.view.routing()
     }
 
     /// Backoff, resync, staleness and the hold of suspicious snapshots.
@@ -258,7 +241,7 @@ impl BalancerConfig {
     /// Usable share of a pool, in per cent, below which health and ejection are ignored.
     #[must_use]
     pub fn panic_threshold(&self) -> u8 {
-        self.panic_threshold
+        self.view.panic_threshold()
     }
 
     /// The longest key, in bytes.
@@ -272,15 +255,13 @@ impl BalancerConfig {
     pub fn max_pools(&self) -> usize {
         self.max_pools
     }
+
+    /// What decides a view.
+    pub(crate) fn view(&self) -> &ViewConfig {
+        &self.view
+    }
 }
 
 fn at_most_a_minute(field: &'static str, time: Duration) -> Result<Duration, ConfigError> {
-    if time > Duration::from_secs(60) {
-        return Err(ConfigError::out_of_range(
-            field,
-            format_args!("{time:?}"),
-            "0..=60s",
-        ));
-    }
-    Ok(time)
+    ConfigError::check(field, time, Duration::ZERO..=Duration::from_secs(60))
 }

@@ -51,7 +51,7 @@ fn choose(
     let mut candidates = ArrayVec::new();
     let key_hash = match key {
         Some(key) => {
-            let hash = published.view.config().ring.hash_key(key);
+            let hash = published.view.config().ring().hash_key(key);
             seat(
                 published,
                 pool,
@@ -132,7 +132,7 @@ pub(crate) fn owners(
             service: shared.service.clone(),
         });
     };
-    let hash = published.view.config().ring.hash_key(key);
+    let hash = published.view.config().ring().hash_key(key);
     with_route(shared, published, request, |route| {
         let Some((_, pool)) = route.chosen() else {
             return Err(shared.no_instances(published, route));

@@ -33,6 +33,7 @@
 //! | no panic on foreign data | every field of an [`Instance`] is checked once, when it is built |
 //! | no allocation for a pick | a walk remembers its first eight instances in place |
 
+mod clip;
 mod config_error;
 mod instance;
 mod outlier;
@@ -44,6 +45,7 @@ mod snapshot;
 mod view;
 
 pub use self::{
+    clip::clip,
     config_error::ConfigError,
     instance::{
         Address, Health, Instance, InstanceBuilder, InstanceError, InstanceId, Scheme, TENANT_TAG,

@@ -45,14 +45,7 @@ impl RetryBudget {
     /// # Errors
     /// [`ConfigError`] above 1,000.
     pub fn with_percent(mut self, percent: u32) -> Result<Self, ConfigError> {
-        if percent > 1_000 {
-            return Err(ConfigError::out_of_range(
-                "retry_budget.percent",
-                percent,
-                "0..=1000",
-            ));
-        }
-        self.percent = percent;
+        self.percent = ConfigError::check("retry_budget.percent", percent, 0..=1_000)?;
         Ok(self)
     }
 

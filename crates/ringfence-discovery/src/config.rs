@@ -62,16 +62,13 @@ impl WatchConfig {
         self.backoff_max
     }
 
-    /// Sets the backoff: `base` from 1 ms, `max` from `base` to 24 h.
+    /// Sets the backoff: `base` in 1 ms..=`max`, `max` in 1 ms..=24 h.
     ///
     /// # Errors
     /// [`ConfigError`] when one is outside its range.
     pub fn with_backoff(mut self, base: Duration, max: Duration) -> Result<Self, ConfigError> {
         self.backoff_max = checked("backoff_max", max)?;
-        if base < MIN_DURATION || base > max {
-            return Err(out_of_range("backoff_base", base, "1 ms to the maximum"));
-        }
-        self.backoff_base = base;
+        self.backoff_base = ConfigError::check("backoff_base", base, MIN_DURATION..=max)?;
         Ok(self)
     }
 
@@ -88,7 +85,7 @@ impl WatchConfig {
         self.resync_jitter_percent
     }
 
-    /// Sets the resync: `interval` from 1 ms to 24 h, `jitter_percent` from 0 to 90.
+    /// Sets the resync: `interval` in 1 ms..=24 h, `jitter_percent` in 0..=90.
     ///
     /// # Errors
     /// [`ConfigError`] when one is outside its range.
@@ -98,14 +95,8 @@ impl WatchConfig {
         jitter_percent: u8,
     ) -> Result<Self, ConfigError> {
         self.resync_interval = Some(checked("resync_interval", interval)?);
-        if jitter_percent > 90 {
-            return Err(ConfigError::out_of_range(
-                "resync_jitter_percent",
-                jitter_percent,
-                "0..=90",
-            ));
-        }
-        self.resync_jitter_percent = jitter_percent;
+        self.resync_jitter_percent =
+            ConfigError::check("resync_jitter_percent", jitter_percent, 0..=90)?;
         Ok(self)
     }
 
@@ -122,7 +113,7 @@ impl WatchConfig {
         self.fetch_timeout
     }
 
-    /// Sets the time limit of a read: 1 ms to 24 h.
+    /// Sets the time limit of a read; range 1 ms..=24 h.
     ///
     /// # Errors
     /// [`ConfigError`] when it is outside its range.
@@ -141,7 +132,7 @@ impl WatchConfig {
         self.stale_after
     }
 
-    /// Sets the time without contact after which data is stale: 1 ms to 24 h.
+    /// Sets the time without contact after which data is stale; range 1 ms..=24 h.
     ///
     /// # Errors
     /// [`ConfigError`] when it is outside its range.
@@ -165,7 +156,7 @@ impl WatchConfig {
         self.empty_hold
     }
 
-    /// Sets the hold: 1 ms to 24 h.
+    /// Sets the hold; range 1 ms..=24 h.
     ///
     /// # Errors
     /// [`ConfigError`] when it is outside its range.
@@ -190,19 +181,12 @@ impl WatchConfig {
         self.max_loss_percent
     }
 
-    /// Sets the largest loss that is believed at once: 1 to 99 percent.
+    /// Sets the largest loss that is believed at once, in percent; range 1..=99.
     ///
     /// # Errors
     /// [`ConfigError`] when it is outside its range.
     pub fn with_max_loss_percent(mut self, percent: u8) -> Result<Self, ConfigError> {
-        if !(1..=99).contains(&percent) {
-            return Err(ConfigError::out_of_range(
-                "max_loss_percent",
-                percent,
-                "1..=99",
-            ));
-        }
-        self.max_loss_percent = Some(percent);
+        self.max_loss_percent = Some(ConfigError::check("max_loss_percent", percent, 1..=99)?);
         Ok(self)
     }
 
@@ -228,14 +212,7 @@ impl WatchConfig {
 }
 
 fn checked(field: &'static str, value: Duration) -> Result<Duration, ConfigError> {
-    if (MIN_DURATION..=MAX_DURATION).contains(&value) {
-        return Ok(value);
-    }
-    Err(out_of_range(field, value, "1 ms to 24 h"))
-}
-
-fn out_of_range(field: &'static str, value: Duration, allowed: &'static str) -> ConfigError {
-    ConfigError::out_of_range(field, format_args!("{value:?}"), allowed)
+    ConfigError::check(field, value, MIN_DURATION..=MAX_DURATION)
 }
 
 #[cfg(test)]

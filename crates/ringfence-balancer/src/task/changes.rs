@@ -1,5 +1,7 @@
 //! How urgent a snapshot is, and the log lines that tell what a new view moved.
 
+use std::sync::Arc;
+
 use ringfence_core::{Instance, Snapshot, SnapshotDiff, View};
 use tracing::{debug, info};
 
@@ -20,6 +22,7 @@ pub(crate) fn urgency(published: Option<&Published>, newer: &Snapshot) -> Urgenc
             .changed
             .iter()
             .any(|change| change.target || change.stopped || change.health);
+    let has_usable = |snapshot: &Snapshot| usable(snapshot).next().is_some();
     if leaves || !has_usable(current) && has_usable(newer) {
         Urgency::AtOnce
     } else {
@@ -27,21 +30,14 @@ pub(crate) fn urgency(published: Option<&Published>, newer: &Snapshot) -> Urgenc
     }
 }
 
-fn has_usable(snapshot: &Snapshot) -> bool {
-    snapshot
-        .instances()
-        .iter()
-        .any(|instance| instance.takes_traffic() && instance.is_healthy())
+fn usable(snapshot: &Snapshot) -> impl Iterator<Item = &Arc<Instance>> {
+    snapshot.instances().iter().filter(|i| i.is_usable())
 }
 
 /// How many instances take traffic, and how many of them are healthy.
 pub(crate) fn takers(snapshot: &Snapshot) -> (usize, usize) {
-    let takers = || snapshot.instances().iter().filter(|i| i.takes_traffic());
-    (takers().count(), takers().filter(healthy).count())
-}
-
-fn healthy(instance: &&std::sync::Arc<Instance>) -> bool {
-    Instance::is_healthy(instance)
+    let takers = snapshot.instances().iter().filter(|i| i.takes_traffic());
+    (takers.count(), usable(snapshot).count())
 }
 
 pub(crate) fn log(before: Option<&View>, view: &View) {

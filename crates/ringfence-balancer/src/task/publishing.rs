@@ -61,7 +61,7 @@ impl Task {
         let work = snapshot.len().saturating_mul(points + 4 * tags.len());
         let plan = Plan {
             before: before.clone(),
-            config: self.view_config(),
+            config: self.shared.config.view().clone(),
             snapshot,
             tags,
             seats: Arc::clone(&seats),
@@ -94,14 +94,6 @@ impl Task {
             *answered = true;
             first
         });
-    }
-
-    fn view_config(&self) -> ViewConfig {
-        let mut config = ViewConfig::default();
-        config.ring = self.shared.config.ring().clone();
-        config.routing = self.shared.config.routing().clone();
-        config.panic_threshold = self.shared.config.panic_threshold();
-        config
     }
 }
 

@@ -6,6 +6,7 @@ use std::{
 };
 
 use super::InstanceError;
+use crate::clip;
 
 /// Where an instance listens: an IP address or a DNS name, and a port.
 ///
@@ -139,9 +140,4 @@ fn is_dns_name(host: &str) -> bool {
         })
         // All digits and dots but not an IP address: a typing error such as `10.0.0.256`.
         && !host.bytes().all(|b| b.is_ascii_digit() || b == b'.')
-}
-
-/// Bounds what an error keeps of foreign text.
-fn clip(text: &str) -> String {
-    text.chars().take(128).collect()
 }

@@ -1,6 +1,7 @@
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
 use super::{InstanceError, error::has_control};
+use crate::clip;
 
 /// How a connection to the instance speaks: plain text or TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,14 +38,23 @@ impl FromStr for Scheme {
         match text.to_ascii_lowercase().as_str() {
             "http" | "grpc" | "h2c" => Ok(Self::Http),
             "https" | "grpcs" => Ok(Self::Https),
-            _ => Err(InstanceError::Scheme {
-                text: text.chars().take(64).collect(),
-            }),
+            _ => Err(InstanceError::Scheme { text: clip(text) }),
         }
     }
 }
 
 /// Relative capacity of an instance; 100 is an ordinary one, 200 owns twice as many keys, 0 is drained (no new traffic).
+///
+/// # Examples
+/// ```
+/// use ringfence_core::Weight;
+///
+/// assert_eq!(Weight::try_new(200)?.get(), 200);
+/// assert_eq!(Weight::default(), Weight::try_new(100)?);
+/// assert!(Weight::ZERO.is_zero());
+/// assert!(Weight::try_new(Weight::MAX.get() + 1).is_err());
+/// # Ok::<(), ringfence_core::InstanceError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Weight(u32);
 
@@ -102,10 +112,20 @@ pub enum Health {
     Unhealthy,
 }
 
-/// Free-form labels of an instance, in name order.
+/// Free-form tags of an instance, in name order.
 ///
 /// Names are 1 to 256 bytes and values 1 to 4,096 bytes, both trimmed of white space at their ends and otherwise compared
 /// exactly (case matters). An empty value means that the tag is absent. At most 256 tags.
+///
+/// # Examples
+/// ```
+/// use ringfence_core::Tags;
+///
+/// let tags = Tags::try_new([("lane", " blue "), ("env", "prod"), ("disk", "")])?;
+/// assert_eq!(tags.get("lane"), Some("blue"));
+/// assert_eq!(tags.iter().collect::<Vec<_>>(), [("env", "prod"), ("lane", "blue")]);
+/// # Ok::<(), ringfence_core::InstanceError>(())
+/// ```
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tags(Arc<[(Arc<str>, Arc<str>)]>);
 
@@ -124,7 +144,7 @@ impl Tags {
         N: AsRef<str>,
         V: AsRef<str>,
     {
-        let mut sorted = std::collections::BTreeMap::new();
+        let mut sorted = BTreeMap::new();
         for (name, value) in tags {
             let (name, value) = (name.as_ref().trim(), value.as_ref().trim());
             if name.is_empty()
@@ -133,9 +153,7 @@ impl Tags {
                 || has_control(name)
                 || has_control(value)
             {
-                return Err(InstanceError::Tag {
-                    name: name.chars().take(64).filter(|c| !c.is_control()).collect(),
-                });
+                return Err(InstanceError::Tag { name: clip(name) });
             }
             if value.is_empty() {
                 sorted.remove(name);

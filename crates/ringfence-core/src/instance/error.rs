@@ -1,9 +1,14 @@
+use super::{InstanceId, Tags, Weight, builder::MAX_LABEL};
+
 /// Why a record is not an instance. Texts are clipped; nothing here is secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InstanceError {
     /// The id is empty, over 255 bytes, or has a control character.
-    #[error("instance id must be 1 to 255 bytes without control characters, got {len} bytes")]
+    #[error(
+        "instance id must be 1 to {} bytes without control characters, got {len} bytes",
+        InstanceId::MAX_LEN
+    )]
     Id {
         /// Its length in bytes.
         len: usize,
@@ -23,19 +28,27 @@ pub enum InstanceError {
         text: String,
     },
     /// The weight is over 1,000,000.
-    #[error("weight {weight} is over 1000000")]
+    #[error("weight {weight} is over {}", Weight::MAX)]
     Weight {
         /// What was given.
         weight: u32,
     },
-    /// A tag's name or value, or version, region or zone, is too long or has a control character.
-    #[error("tag `{name}` is empty, too long, or has a control character")]
+    /// The version, region or zone is over 256 bytes or has a control character.
+    #[error("{field} is over {MAX_LABEL} bytes or has a control character")]
+    Label {
+        /// `version`, `region` or `zone`.
+        field: &'static str,
+    },
+    /// A tag's name is empty, or its name or value is too long or has a control character.
+    #[error(
+        "name or value of tag `{name}` is too long or has a control character, or the name is empty"
+    )]
     Tag {
         /// Its name, clipped.
         name: String,
     },
     /// More than 256 tags.
-    #[error("more than 256 tags")]
+    #[error("more than {} tags", Tags::MAX_TAGS)]
     TooManyTags,
 }
 

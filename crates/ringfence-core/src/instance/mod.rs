@@ -2,7 +2,7 @@
 
 mod address;
 mod attributes;
-mod build;
+mod builder;
 mod error;
 mod id;
 #[cfg(test)]
@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub use self::{
     address::Address,
     attributes::{Health, Scheme, Tags, Weight},
-    build::InstanceBuilder,
+    builder::InstanceBuilder,
     error::InstanceError,
     id::InstanceId,
 };
@@ -144,6 +144,13 @@ impl Instance {
     #[must_use]
     pub fn takes_traffic(&self) -> bool {
         self.enabled && !self.weight.is_zero()
+    }
+
+    /// Whether requests may go to it as far as the registry tells: it [takes traffic](Self::takes_traffic) and is healthy.
+    /// Whether it is ejected besides is for its client to know.
+    #[must_use]
+    pub fn is_usable(&self) -> bool {
+        self.takes_traffic() && self.is_healthy()
     }
 
     /// The weight that counts for the ring: 0 while disabled.

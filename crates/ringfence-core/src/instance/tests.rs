@@ -52,6 +52,18 @@ fn addresses_parse_or_are_refused_without_a_panic() {
 }
 
 #[test]
+fn errors_keep_no_control_character_of_what_was_given() {
+    for error in [
+        "h\u{1b}[2J\nforged:80".parse::<Address>().map(drop),
+        "ftp\n".parse::<Scheme>().map(drop),
+        Tags::try_new([("a\nb", "c")]).map(drop),
+    ] {
+        let text = error.expect_err("illegal").to_string();
+        assert!(!text.chars().any(char::is_control), "{text:?}");
+    }
+}
+
+#[test]
 fn equal_addresses_compare_equal_whatever_their_spelling() {
     let parse = |text: &str| text.parse::<Address>().expect(text);
     assert_eq!(parse("[0::1]:80"), parse("[::1]:80"));
@@ -69,12 +81,14 @@ fn ids_and_labels_are_bounded() {
     assert!(Instance::builder("x".repeat(256), "h:1").build().is_err());
     assert!(Instance::builder("x".repeat(255), "h:1").build().is_ok());
     assert!(Instance::builder("a\nb", "h:1").build().is_err());
-    assert!(
-        Instance::builder("a", "h:1")
-            .version("v\u{7}")
-            .build()
-            .is_err()
-    );
+    for builder in [
+        Instance::builder("a", "h:1").version("v\u{7}"),
+        Instance::builder("a", "h:1").version("v".repeat(257)),
+    ] {
+        let error = builder.build().expect_err("no version");
+        assert_eq!(error, InstanceError::Label { field: "version" });
+        assert!(error.to_string().starts_with("version is over 256 bytes"));
+    }
     assert!(Instance::builder("a", "h:1").tag("", "v").build().is_err());
     assert!(
         Instance::builder("a", "h:1")

@@ -77,14 +77,8 @@ impl OutlierConfig {
     /// # Errors
     /// [`ConfigError`] above 100.
     pub fn with_max_ejection_percent(mut self, percent: u32) -> Result<Self, ConfigError> {
-        if percent > 100 {
-            return Err(ConfigError::out_of_range(
-                "outlier.max_ejection_percent",
-                percent,
-                "0..=100",
-            ));
-        }
-        self.max_ejection_percent = percent;
+        self.max_ejection_percent =
+            ConfigError::check("outlier.max_ejection_percent", percent, 0..=100)?;
         Ok(self)
     }
 
@@ -142,13 +136,5 @@ impl OutlierConfig {
 
 fn checked(field: &'static str, time: Duration) -> Result<Duration, ConfigError> {
     let range = Duration::from_millis(1)..=Duration::from_secs(3_600);
-    if range.contains(&time) {
-        Ok(time)
-    } else {
-        Err(ConfigError::out_of_range(
-            field,
-            format_args!("{time:?}"),
-            "1ms..=1h",
-        ))
-    }
+    ConfigError::check(field, time, range)
 }

@@ -1,5 +1,3 @@
-use std::ops::RangeInclusive;
-
 use super::KeyHash;
 use crate::ConfigError;
 
@@ -36,14 +34,13 @@ impl RingConfig {
     /// 4,194,304 points.
     pub const DEFAULT_MAX_RING_POINTS: u32 = 1 << 22;
 
-    /// Points of an instance of weight 100; default 160, legal 1 to 65,536. More points even out the shares (their standard
+    /// Points of an instance of weight 100; default 160, range 1..=65,536. More points even out the shares (their standard
     /// deviation is about `1 / sqrt(points)`) and cost memory and build time.
     ///
     /// # Errors
     /// [`ConfigError`] outside of the range.
     pub fn with_points_per_instance(mut self, points: u32) -> Result<Self, ConfigError> {
-        self.points_per_instance =
-            in_range("points_per_instance", points, 1..=65_536, "1..=65536")?;
+        self.points_per_instance = ConfigError::check("points_per_instance", points, 1..=65_536)?;
         Ok(self)
     }
 
@@ -54,7 +51,7 @@ impl RingConfig {
         self
     }
 
-    /// Most points that all instances of a snapshot may have together; default 4,194,304, legal 1 to 67,108,864.
+    /// Most points that all instances of a snapshot may have together; default 4,194,304, range 1..=67,108,864.
     ///
     /// A snapshot whose instances would have more gets `max(1, floor(count * max_ring_points / sum of counts))` points for
     /// each, in every pool made of it; so a set of more instances than the cap has one point each. While the cap is in
@@ -63,7 +60,7 @@ impl RingConfig {
     /// # Errors
     /// [`ConfigError`] outside of the range.
     pub fn with_max_ring_points(mut self, points: u32) -> Result<Self, ConfigError> {
-        self.max_ring_points = in_range("max_ring_points", points, 1..=1 << 26, "1..=67108864")?;
+        self.max_ring_points = ConfigError::check("max_ring_points", points, 1..=1 << 26)?;
         Ok(self)
     }
 
@@ -90,18 +87,5 @@ impl RingConfig {
     #[must_use]
     pub fn hash_key(&self, key: &[u8]) -> KeyHash {
         KeyHash::of(key, self.seed)
-    }
-}
-
-fn in_range(
-    field: &'static str,
-    value: u32,
-    range: RangeInclusive<u32>,
-    allowed: &'static str,
-) -> Result<u32, ConfigError> {
-    if range.contains(&value) {
-        Ok(value)
-    } else {
-        Err(ConfigError::out_of_range(field, value, allowed))
     }
 }

@@ -1,6 +1,7 @@
 //! The immutable thing that requests read.
 
-mod build;
+mod builder;
+mod config;
 mod pool_view;
 mod route;
 #[cfg(test)]
@@ -12,40 +13,13 @@ use std::{
     sync::Arc,
 };
 
-use self::build::Builder;
+use self::builder::Builder;
 pub use self::{
+    config::ViewConfig,
     pool_view::PoolView,
     route::{Route, StageOutcome},
 };
-use crate::{
-    pool::Selector,
-    ring::{Ring, RingConfig},
-    routing::{RequestTags, TagRouting},
-    snapshot::Snapshot,
-};
-
-/// What decides a view besides the snapshot.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ViewConfig {
-    /// Settings of every ring.
-    pub ring: RingConfig,
-    /// How tags choose pools.
-    pub routing: TagRouting,
-    /// Share of a pool's members that take traffic, in percent, below which their health is ignored; default 50, 0 never.
-    /// Above 100 counts as 100.
-    pub panic_threshold: u8,
-}
-
-impl Default for ViewConfig {
-    fn default() -> Self {
-        Self {
-            ring: RingConfig::default(),
-            routing: TagRouting::default(),
-            panic_threshold: 50,
-        }
-    }
-}
+use crate::{pool::Selector, ring::Ring, routing::RequestTags, snapshot::Snapshot};
 
 /// A snapshot with its pools, rings and routes: immutable, so that a request sees one consistent state from one pointer.
 ///
@@ -59,7 +33,7 @@ impl Default for ViewConfig {
 ///     Instance::builder("gray-1", "10.0.0.2:80").version("gray").build()?,
 /// ]));
 /// let view = View::first(ViewConfig::default(), snapshot, |_| false);
-/// let key = view.config().ring.hash_key(b"user-1");
+/// let key = view.config().ring().hash_key(b"user-1");
 ///
 /// let owner = |tags: &RequestTags| {
 ///     let route = view.resolve(tags);

@@ -173,7 +173,7 @@ impl Usability {
                 continue;
             }
             takers.push(member);
-            if instance.is_healthy() && !is_out(index as usize) {
+            if instance.is_usable() && !is_out(index as usize) {
                 usable_members.push(member);
                 if let Some(word) = usable.get_mut(member as usize / 64) {
                     *word |= 1 << (member % 64);

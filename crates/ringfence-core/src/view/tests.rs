@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     instance::Instance,
     pool::{Attribute, Match},
-    routing::{Fallback, TagRule},
+    routing::{Fallback, TagRouting, TagRule},
 };
 
 fn instance(id: &str) -> crate::InstanceBuilder {
@@ -24,13 +24,30 @@ fn snapshot(instances: impl IntoIterator<Item = crate::InstanceBuilder>) -> Arc<
     )
 }
 
+fn panic_below(percent: u8) -> ViewConfig {
+    ViewConfig::default()
+        .with_panic_threshold(percent)
+        .expect("in range")
+}
+
+#[test]
+fn a_panic_threshold_above_all_is_refused() {
+    let error = ViewConfig::default()
+        .with_panic_threshold(101)
+        .expect_err("above 100 a healthy pool would be in panic");
+    assert_eq!(
+        error.to_string(),
+        "panic_threshold is 101, allowed is 0..=100"
+    );
+}
+
 /// All instances that requests with these tags can reach, by id.
 fn reach(view: &View, tags: &RequestTags) -> BTreeSet<String> {
     let route = view.resolve(tags);
     let Some((_, pool)) = route.chosen() else {
         return BTreeSet::new();
     };
-    pool.walk(view.config().ring.hash_key(b"k"))
+    pool.walk(view.config().ring().hash_key(b"k"))
         .filter_map(|member| pool.pool().instance(member))
         .map(|instance| instance.id().to_string())
         .collect()
@@ -89,10 +106,7 @@ fn a_tenant_whose_own_instances_are_all_down_stays_on_them_or_fails() {
         set(&["own"]),
         "panic serves from the own pool"
     );
-    let strict = ViewConfig {
-        panic_threshold: 0,
-        ..ViewConfig::default()
-    };
+    let strict = panic_below(0);
     let view = View::first(strict, snapshot(instances()), |_| false);
     assert_eq!(reach(&view, &tags), set(&[]));
     let outcomes: Vec<_> = view
@@ -135,11 +149,9 @@ fn health_and_ejection_are_ignored_below_the_panic_threshold_only() {
         (0, 100, 4, false),
         (3, 0, 1, false),
     ] {
-        let config = ViewConfig {
-            panic_threshold: threshold,
-            ..ViewConfig::default()
-        };
-        let view = View::first(config, snapshot(four()), |index| index < ejected);
+        let view = View::first(panic_below(threshold), snapshot(four()), |index| {
+            index < ejected
+        });
         let route = view.route(&RequestTags::new()).expect("prepared");
         let (_, pool) = route.chosen().expect("a pool");
         assert_eq!(
@@ -148,11 +160,7 @@ fn health_and_ejection_are_ignored_below_the_panic_threshold_only() {
             "{ejected} of 4 out at {threshold} %"
         );
     }
-    let config = ViewConfig {
-        panic_threshold: 0,
-        ..ViewConfig::default()
-    };
-    let view = View::first(config, snapshot(four()), |_| true);
+    let view = View::first(panic_below(0), snapshot(four()), |_| true);
     assert!(
         view.route(&RequestTags::new())
             .expect("prepared")
@@ -178,7 +186,7 @@ fn owners_in_full_panic_are_those_without_any_failure() {
     let owner = |view: &View, key: u32| {
         let route = view.route(&RequestTags::new()).expect("prepared");
         let (_, pool) = route.chosen().expect("a pool");
-        pool.walk(view.config().ring.hash_key(&key.to_le_bytes()))
+        pool.walk(view.config().ring().hash_key(&key.to_le_bytes()))
             .next()
     };
     assert!((0..1_000).all(|key| owner(&well, key) == owner(&all_out, key)));
@@ -249,10 +257,7 @@ fn a_strict_rule_gives_no_pool_instead_of_another_one() {
         Some(Match::absent()),
         Fallback::Never,
     );
-    let config = ViewConfig {
-        routing: TagRouting::default().with_rule(lane),
-        ..ViewConfig::default()
-    };
+    let config = ViewConfig::default().with_routing(TagRouting::default().with_rule(lane));
     let lanes = [
         instance("a").tag("lane", "gray"),
         instance("b").tag("lane", "blue"),

@@ -84,19 +84,13 @@ impl FileDiscovery {
         self.poll_interval
     }
 
-    /// Sets the time between two reads: 10 ms to 1 h.
+    /// Sets the time between two reads; range 10 ms..=1 h.
     ///
     /// # Errors
     /// [`ConfigError`] when it is outside its range.
     pub fn with_poll_interval(mut self, interval: Duration) -> Result<Self, ConfigError> {
-        if !(Duration::from_millis(10)..=Duration::from_secs(3_600)).contains(&interval) {
-            return Err(ConfigError::out_of_range(
-                "poll_interval",
-                format_args!("{interval:?}"),
-                "10 ms to 1 h",
-            ));
-        }
-        self.poll_interval = interval;
+        let range = Duration::from_millis(10)..=Duration::from_secs(3_600);
+        self.poll_interval = ConfigError::check("poll_interval", interval, range)?;
         Ok(self)
     }
 

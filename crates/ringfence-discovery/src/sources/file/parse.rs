@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
-use ringfence_core::{Address, Instance, InstanceId, Scheme, Snapshot, Weight};
+use ringfence_core::{Address, Instance, InstanceId, Scheme, Snapshot, Weight, clip};
 use serde_saphyr::Spanned;
 
 use super::form::{self, Document, Record};
@@ -284,11 +284,6 @@ fn boolean(text: &str) -> Option<bool> {
         "false" | "False" | "FALSE" => Some(false),
         _ => None,
     }
-}
-
-/// Bounds what a message keeps of foreign text.
-fn clip(text: &str) -> String {
-    text.chars().take(64).filter(|c| !c.is_control()).collect()
 }
 
 #[cfg(test)]

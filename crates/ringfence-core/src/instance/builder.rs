@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
 use super::{
-    Address, Health, Instance, InstanceError, InstanceId, Scheme, Tags, Weight, error::has_control,
+    Address, Health, Instance, InstanceError, InstanceId, Scheme, TENANT_TAG, Tags, Weight,
+    error::has_control,
 };
-use crate::instance::TENANT_TAG;
 
 /// Collects the fields of an [`Instance`]; all checks happen in [`build`](InstanceBuilder::build).
 #[derive(Clone, Debug)]
@@ -63,25 +63,25 @@ impl InstanceBuilder {
         self
     }
 
-    /// Relative capacity, 0 to 1,000,000; default 100; 0 drains.
+    /// Relative capacity; default 100, range 0..=1,000,000; 0 drains.
     pub fn weight(mut self, weight: u32) -> Self {
         self.weight = weight;
         self
     }
 
-    /// Release that the instance runs; empty means none.
+    /// Release that the instance runs: at most 256 bytes without control characters, trimmed; empty means none.
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = Some(version.into());
         self
     }
 
-    /// Region that the instance runs in; empty means none.
+    /// Region that the instance runs in; limits as for the [version](Self::version).
     pub fn region(mut self, region: impl Into<String>) -> Self {
         self.region = Some(region.into());
         self
     }
 
-    /// Zone that the instance runs in; empty means none.
+    /// Zone that the instance runs in; limits as for the [version](Self::version).
     pub fn zone(mut self, zone: impl Into<String>) -> Self {
         self.zone = Some(zone.into());
         self
@@ -150,13 +150,14 @@ impl InstanceBuilder {
     }
 }
 
-fn label(name: &str, value: Option<String>) -> Result<Option<Arc<str>>, InstanceError> {
+/// Longest version, region or zone, in bytes.
+pub(super) const MAX_LABEL: usize = 256;
+
+fn label(field: &'static str, value: Option<String>) -> Result<Option<Arc<str>>, InstanceError> {
     let Some(value) = value else { return Ok(None) };
     let value = value.trim();
-    if value.len() > 256 || has_control(value) {
-        return Err(InstanceError::Tag {
-            name: name.to_owned(),
-        });
+    if value.len() > MAX_LABEL || has_control(value) {
+        return Err(InstanceError::Label { field });
     }
     Ok((!value.is_empty()).then(|| value.into()))
 }

@@ -34,7 +34,7 @@ impl<'a> Builder<'a> {
         let everything = Pool::select(&snapshot, &Selector::any());
         let whole = match previous {
             Some(previous) => previous.whole.update(&everything),
-            None => Arc::new(Ring::build(&everything, &config.ring)),
+            None => Arc::new(Ring::build(&everything, config.ring())),
         };
         Self {
             out: (0..snapshot.len()).map(is_out).collect(),
@@ -110,7 +110,7 @@ impl<'a> Builder<'a> {
                         Arc::clone(&pool),
                         whole,
                         usability,
-                        self.config.panic_threshold,
+                        self.config.panic_threshold(),
                     ))
                 },
                 Arc::clone,
@@ -124,7 +124,7 @@ impl<'a> Builder<'a> {
     fn judge(&mut self, tags: &RequestTags) -> (Vec<StageOutcome>, Option<(usize, Arc<Pool>)>) {
         let mut outcomes = Vec::new();
         let mut in_panic = None;
-        for (place, stage) in self.config.routing.stages(tags).into_iter().enumerate() {
+        for (place, stage) in self.config.routing().stages(tags).into_iter().enumerate() {
             let pool = self.select(stage.selector());
             let usability = self.usability(&pool);
             let outcome = StageOutcome {
@@ -134,12 +134,12 @@ impl<'a> Builder<'a> {
             };
             let stop = match outcome.stage {
                 Stage::StopIfRegistered(_) => outcome.members > 0,
-                Stage::Try(_) if outcome.usable >= self.config.routing.min_usable() => {
+                Stage::Try(_) if outcome.usable >= self.config.routing().min_usable() => {
                     outcomes.push(outcome);
                     return (outcomes, Some((place, pool)));
                 }
                 Stage::Try(_) => {
-                    if in_panic.is_none() && usability.may_panic(self.config.panic_threshold) {
+                    if in_panic.is_none() && usability.may_panic(self.config.panic_threshold()) {
                         in_panic = Some((place, pool));
                     }
                     false
@@ -180,7 +180,7 @@ impl<'a> Builder<'a> {
             pool,
             ring,
             usability,
-            self.config.panic_threshold,
+            self.config.panic_threshold(),
         ));
         self.pools.insert(selector, Arc::clone(&view));
         view
@@ -200,7 +200,7 @@ impl<'a> Builder<'a> {
             .and_then(|view| view.ring());
         let ring = match before {
             Some(before) => before.update(pool),
-            None => Arc::new(Ring::build(pool, &self.config.ring)),
+            None => Arc::new(Ring::build(pool, self.config.ring())),
         };
         self.rings.insert(pool.members().into(), Arc::clone(&ring));
         ring
