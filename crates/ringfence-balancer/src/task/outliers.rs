@@ -59,7 +59,8 @@ impl Task {
                 self.refused.push(identity);
                 false
             }
-            EjectionVerdict::AlreadyEjected => {
+            // Ejected already; or a verdict of a later version, which ejected nobody either.
+            _ => {
                 node.failure_handled();
                 false
             }

@@ -1,6 +1,8 @@
 use std::time::Duration;
 
-use ringfence_balancer::{BalancerConfig, FailureKind, Outcome, OutlierConfig, PickRequest};
+use ringfence_balancer::{
+    Balancer, BalancerConfig, FailureKind, Outcome, OutlierConfig, PickRequest,
+};
 
 use crate::support::*;
 
@@ -136,7 +138,9 @@ async fn late_results_neither_end_an_ejection_nor_begin_one() {
 #[tokio::test(start_paused = true)]
 async fn the_limits_hold_and_the_refused_get_their_turn() {
     let registry = registry((0..10).map(instance));
-    let balancer = balancer(&registry, BalancerConfig::default()).await;
+    let outlier = OutlierConfig::default().with_always_eject_one(false);
+    let config = BalancerConfig::default().with_outlier(outlier);
+    let balancer = balancer(&registry, config).await;
     let keys: Vec<_> = (0..10)
         .map(|n| key_of(&balancer, &format!("i{n}")))
         .collect();
@@ -163,6 +167,49 @@ async fn the_limits_hold_and_the_refused_get_their_turn() {
     registry.deregister(&service(), "i0");
     settle().await;
     assert_eq!(balancer.status().ejected, 0);
+}
+
+/// Calls an instance of the request, then the next ones while the retry budget allows; false if all that were asked are down.
+fn call(balancer: &Balancer, key: &str, down: &str) -> bool {
+    let request = PickRequest::new().with_key(key);
+    let decision = balancer.pick(&request).expect("has candidates");
+    for (attempt, candidate) in decision.into_iter().enumerate() {
+        if attempt > 0 && !balancer.try_hop() {
+            return false;
+        }
+        let mut attempt = candidate.begin();
+        if candidate.instance().id().as_str() != down {
+            attempt.report(Outcome::Success);
+            return true;
+        }
+        attempt.report(Outcome::Failure(FailureKind::Connect));
+    }
+    false
+}
+
+/// A share of 10 % of four instances is none, while a budget of 20 % is less than what an instance of four owns.
+#[tokio::test(start_paused = true)]
+async fn a_long_outage_of_one_of_four_fails_no_call_at_steady_load() {
+    fastrand::seed(7);
+    let registry = registry((0..4).map(instance));
+    let balancer = balancer(&registry, BalancerConfig::default()).await;
+    let down = largest_owner(&balancer);
+    for n in 0..30_000 {
+        assert!(call(&balancer, &key(n % 1_000), &down), "call {n}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let counters = balancer.status().counters;
+    assert_eq!(counters.hops_denied, 0, "{counters:?}");
+    assert!(counters.ejections >= 3, "it came back and failed again");
+    assert!(counters.hops_granted < 100, "{counters:?}");
+}
+
+fn largest_owner(balancer: &Balancer) -> String {
+    let owners = owners(balancer, 1_000);
+    let share = |id: &String| owners.iter().filter(|owner| *owner == id).count();
+    let largest = owners.iter().max_by_key(|id| share(id));
+    assert!(largest.is_some_and(|id| share(id) > 250));
+    largest.cloned().expect("there are owners")
 }
 
 #[tokio::test(start_paused = true)]

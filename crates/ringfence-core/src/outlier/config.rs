@@ -35,7 +35,7 @@ impl Default for OutlierConfig {
             base_ejection_time: Duration::from_secs(30),
             max_ejection_time: Duration::from_secs(300),
             max_ejection_percent: 10,
-            always_eject_one: false,
+            always_eject_one: true,
         }
     }
 }
@@ -70,9 +70,9 @@ impl OutlierConfig {
     }
 
     /// Share of the service's instances that may be ejected at one time, in per cent; default 10,
-    /// range 0..=100. It is exact: `(ejected + 1) / instances` must not pass it, so with the default
-    /// a service of fewer than ten instances ejects none. The last usable instance is never
-    /// ejected. Disabled and drained instances are not counted.
+    /// range 0..=100. It is exact: `(ejected + 1) / instances` must not pass it; below ten instances the
+    /// default lets nobody go but the one of [`always_eject_one`](Self::always_eject_one). The last usable
+    /// instance is never ejected. Disabled and drained instances are not counted.
     ///
     /// # Errors
     /// [`ConfigError`] above 100.
@@ -82,8 +82,10 @@ impl OutlierConfig {
         Ok(self)
     }
 
-    /// Lets one instance be ejected where the share allows none, from three instances up;
-    /// default off.
+    /// Lets one instance be ejected where the share allows none, from three instances up; default on.
+    ///
+    /// Without it, a crashed instance of a small service is asked first for each of its keys for as long as it is
+    /// registered; where it owns more keys than the retry budget allows hops, some of their requests fail.
     #[must_use]
     pub fn with_always_eject_one(mut self, always: bool) -> Self {
         self.always_eject_one = always;

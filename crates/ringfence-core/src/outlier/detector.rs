@@ -1,8 +1,13 @@
-use std::collections::HashMap;
-use std::hash::Hash;
-use std::time::{Duration, Instant};
+use std::{
+    collections::HashMap,
+    hash::Hash,
+    time::{Duration, Instant},
+};
 
-use super::OutlierConfig;
+use super::{
+    OutlierConfig,
+    record::{Presence, Record, ejection_length},
+};
 
 /// Departed instances whose record is kept, so that leaving and coming back is no way out of an
 /// ejection; the oldest go first.
@@ -10,6 +15,7 @@ const MAX_DEPARTED: usize = 1_024;
 
 /// What became of a report that an instance keeps failing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EjectionVerdict {
     /// It is left out from now on.
     Ejected {
@@ -24,33 +30,6 @@ pub enum EjectionVerdict {
     AlreadyEjected,
 }
 
-#[derive(Debug)]
-struct Record {
-    /// Ejections in a row; falls only by proven success.
-    times: u32,
-    ejected_until: Option<Instant>,
-    successes: u64,
-    next_decay: Instant,
-    /// Member of the current snapshot and healthy there, or the time when it left.
-    presence: Presence,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Presence {
-    Member { healthy: bool },
-    DepartedAt(Instant),
-}
-
-impl Record {
-    fn is_ejected_member(&self) -> bool {
-        self.ejected_until.is_some() && matches!(self.presence, Presence::Member { .. })
-    }
-
-    fn is_ejected_healthy(&self) -> bool {
-        self.ejected_until.is_some() && self.presence == Presence::Member { healthy: true }
-    }
-}
-
 /// Which instances are ejected and until when. Knows no clock and no randomness: both come in as arguments.
 ///
 /// Only instances that were ejected have a record here; healthy ones cost nothing. `K` is the identity of an instance.
@@ -62,7 +41,7 @@ impl Record {
 ///
 /// let (config, now) = (OutlierConfig::default().with_max_ejection_percent(50)?, Instant::now());
 /// let mut detector = OutlierDetector::new(config);
-/// detector.resize(2, 2, |_: &&str| None, now);
+/// assert_eq!(detector.resize(2, 2, |_| None, now), Vec::<&str>::new());
 /// assert!(matches!(detector.failing(&"a", true, 0.0, now), EjectionVerdict::Ejected { .. }));
 /// assert_eq!(detector.failing(&"b", true, 0.0, now), EjectionVerdict::AtLimit);
 /// assert_eq!(detector.due(now + config.base_ejection_time()), ["a"]);
@@ -102,7 +81,7 @@ impl<K: Clone + Eq + Hash> OutlierDetector<K> {
         self.records.get(key).is_some_and(Record::is_ejected_member)
     }
 
-    /// Members that have a record: ejected now, or not yet forgiven.
+    /// Those that have a record: ejected now, not yet forgiven, or departed while they were.
     pub fn recorded(&self) -> impl Iterator<Item = &K> {
         self.records.keys()
     }
@@ -110,6 +89,7 @@ impl<K: Clone + Eq + Hash> OutlierDetector<K> {
     /// A new snapshot: `total` instances take traffic, `healthy` of them are healthy; `member` says
     /// whether a recorded one is among them, and healthy. Gives those that return early, because
     /// the share or the rule that the last one stays asks for it.
+    #[must_use = "those that return are to be let in again"]
     pub fn resize(
         &mut self,
         total: usize,
@@ -192,6 +172,7 @@ impl<K: Clone + Eq + Hash> OutlierDetector<K> {
     }
 
     /// A member failed often enough in a row. `healthy`: as the registry says; `jitter` in 0..1.
+    #[must_use = "an instance that is ejected is to be left out"]
     pub fn failing(
         &mut self,
         key: &K,
@@ -250,6 +231,7 @@ impl<K: Clone + Eq + Hash> OutlierDetector<K> {
 
     /// Ends the ejections that are over, forgives what was made good, forgets who left long ago.
     /// Gives those whose ejection ended that way: a forgotten one may still be known, disabled.
+    #[must_use = "those that return are to be let in again"]
     pub fn due(&mut self, now: Instant) -> Vec<K> {
         let mut returned = Vec::new();
         let config = self.config;
@@ -280,23 +262,5 @@ impl<K: Clone + Eq + Hash> OutlierDetector<K> {
             record.times > 0
         });
         returned
-    }
-}
-
-fn ejection_length(config: &OutlierConfig, times: u32, jitter: f64) -> Duration {
-    const JITTER: f64 = 0.1;
-    let max = config.max_ejection_time();
-    let length = config.base_ejection_time().saturating_mul(times).min(max);
-    let share = if jitter.is_finite() {
-        jitter.clamp(0.0, 1.0)
-    } else {
-        0.0
-    };
-    let jitter = length.mul_f64(JITTER * share);
-    // Instances that reached the maximum together must not come back together either.
-    if length + jitter <= max {
-        length + jitter
-    } else {
-        length.saturating_sub(jitter)
     }
 }

@@ -10,8 +10,11 @@
 
 mod config;
 mod detector;
+mod record;
 #[cfg(test)]
 mod tests;
 
-pub use config::OutlierConfig;
-pub use detector::{EjectionVerdict, OutlierDetector};
+pub use self::{
+    config::OutlierConfig,
+    detector::{EjectionVerdict, OutlierDetector},
+};

@@ -20,14 +20,14 @@ fn with_option(percent: u32, total: usize, one: bool) -> (OutlierDetector<usize>
         .with_always_eject_one(one);
     let mut detector = OutlierDetector::new(config);
     let now = Instant::now();
-    detector.resize(total, total, |_| Some(true), now);
+    let _ = detector.resize(total, total, |_| Some(true), now);
     (detector, now)
 }
 
 fn eject_all(detector: &mut OutlierDetector<usize>, total: usize, now: Instant) -> usize {
     // Twice: a second report of an ejected one must not use up the share.
-    for host in (0..total).chain(0..total) {
-        detector.failing(&host, true, 0.0, now);
+    for instance in (0..total).chain(0..total) {
+        let _ = detector.failing(&instance, true, 0.0, now);
     }
     detector.ejected()
 }
@@ -46,14 +46,28 @@ fn the_share_is_exact_for_all_sizes_and_limits() {
                 };
                 let expected = share.min(total.saturating_sub(1));
                 let ejected = eject_all(&mut detector, total, now);
-                assert_eq!(ejected, expected, "{total} hosts, {percent} %, one: {one}");
+                assert_eq!(
+                    ejected, expected,
+                    "{total} instances, {percent} %, one: {one}"
+                );
             }
         }
     }
 }
 
 #[test]
-fn three_failing_hosts() {
+fn by_default_one_of_a_small_service_may_go() {
+    for (total, allowed) in [(0, 0), (1, 0), (2, 0), (3, 1), (9, 1), (10, 1), (20, 2)] {
+        assert_eq!(
+            OutlierConfig::default().allowed(total),
+            allowed,
+            "of {total}"
+        );
+    }
+}
+
+#[test]
+fn three_failing_instances() {
     for (percent, expected) in [(67, 2), (50, 1), (10, 0)] {
         let (mut detector, now) = detector(percent, 3);
         assert_eq!(eject_all(&mut detector, 3, now), expected, "{percent} %");
@@ -65,7 +79,7 @@ fn three_failing_hosts() {
 #[test]
 fn the_last_healthy_one_stays_even_if_unhealthy_ones_are_there() {
     let (mut detector, now) = detector(100, 4);
-    detector.resize(4, 1, |_| Some(false), now);
+    let _ = detector.resize(4, 1, |_| Some(false), now);
     assert_eq!(
         detector.failing(&0, true, 0.0, now),
         EjectionVerdict::AtLimit
@@ -79,20 +93,20 @@ fn the_last_healthy_one_stays_even_if_unhealthy_ones_are_there() {
 #[test]
 fn a_shrinking_pool_restores_the_share() {
     let (mut detector, now) = detector(30, 10);
-    for host in 0..3 {
-        let at = now + Duration::from_secs(host as u64);
+    for instance in 0..3 {
+        let at = now + Duration::from_secs(instance as u64);
         assert!(matches!(
-            detector.failing(&host, true, 0.0, at),
+            detector.failing(&instance, true, 0.0, at),
             EjectionVerdict::Ejected { .. }
         ));
     }
-    let returned = detector.resize(3, 3, |host| (*host < 3).then_some(true), now);
+    let returned = detector.resize(3, 3, |id| (*id < 3).then_some(true), now);
     assert_eq!(returned, [0, 1, 2]);
     assert_eq!(detector.ejected(), 0);
 
     let (mut detector, now) = with_option(100, 10, false);
     eject_all(&mut detector, 3, now);
-    let returned = detector.resize(3, 3, |host| (*host < 3).then_some(true), now);
+    let returned = detector.resize(3, 3, |id| (*id < 3).then_some(true), now);
     assert_eq!(returned.len(), 1, "one must be left");
 }
 
@@ -137,7 +151,7 @@ fn jitter_is_ten_per_cent_and_stays_below_the_maximum() {
         .expect("in range");
     let mut detector = OutlierDetector::new(config);
     let now = Instant::now();
-    detector.resize(3, 3, |_| Some(true), now);
+    let _ = detector.resize(3, 3, |_| Some(true), now);
     let EjectionVerdict::Ejected { length, .. } = detector.failing(&0, true, 1.0, now) else {
         panic!("ejected");
     };
@@ -148,7 +162,7 @@ fn jitter_is_ten_per_cent_and_stays_below_the_maximum() {
 fn only_proven_success_is_forgiven() {
     let (mut detector, mut now) = detector(50, 4);
     for _ in 0..2 {
-        detector.failing(&0, true, 0.0, now);
+        let _ = detector.failing(&0, true, 0.0, now);
         now += BASE * 2;
         assert_eq!(detector.due(now), [0]);
     }
@@ -159,7 +173,7 @@ fn only_proven_success_is_forgiven() {
     }
     detector.succeeded(&0, 4);
     now += BASE;
-    detector.due(now);
+    let _ = detector.due(now);
     assert!(matches!(
         detector.failing(&0, true, 0.0, now),
         EjectionVerdict::Ejected { times: 3, .. }
@@ -171,7 +185,7 @@ fn only_proven_success_is_forgiven() {
     for left in [2, 1, 0] {
         detector.succeeded(&0, 5);
         now += BASE;
-        detector.due(now);
+        let _ = detector.due(now);
         assert_eq!(detector.recorded().count(), usize::from(left > 0));
     }
     assert_eq!(detector.deadline(), None);
@@ -180,13 +194,13 @@ fn only_proven_success_is_forgiven() {
 #[test]
 fn leaving_and_coming_back_does_not_end_an_ejection() {
     let (mut detector, now) = detector(50, 4);
-    detector.failing(&0, true, 0.0, now);
-    detector.resize(3, 3, |_| None, now);
+    let _ = detector.failing(&0, true, 0.0, now);
+    let _ = detector.resize(3, 3, |_| None, now);
     assert_eq!(detector.ejected(), 0, "who left does not use up the share");
-    detector.resize(4, 4, |_| Some(true), now + BASE / 2);
+    let _ = detector.resize(4, 4, |_| Some(true), now + BASE / 2);
     assert!(detector.is_ejected(&0));
 
-    detector.resize(3, 3, |_| None, now);
+    let _ = detector.resize(3, 3, |_| None, now);
     let much_later = now + Duration::from_secs(301);
     assert_eq!(detector.deadline(), Some(now + Duration::from_secs(300)));
     assert_eq!(detector.due(much_later), [0], "forgotten, and free");
@@ -196,9 +210,9 @@ fn leaving_and_coming_back_does_not_end_an_ejection() {
 #[test]
 fn records_of_departed_ones_are_bounded() {
     let (mut detector, now) = detector(100, 3);
-    for host in 0..5_000 {
-        detector.resize(3, 3, |key| (*key == host).then_some(true), now);
-        detector.failing(&host, true, 0.0, now);
+    for instance in 0..5_000 {
+        let _ = detector.resize(3, 3, |id| (*id == instance).then_some(true), now);
+        let _ = detector.failing(&instance, true, 0.0, now);
     }
     assert!(detector.recorded().count() <= 1_025);
 }
