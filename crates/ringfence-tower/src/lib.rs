@@ -100,4 +100,4 @@ pub use self::retry::{Idempotent, RetryPolicy};
 pub use self::service::{ResponseFuture, Ringfence};
 #[cfg(feature = "tonic")]
 pub use self::transport::TonicConnector;
-pub use self::transport::{Authority, Rejection, Target, Transport};
+pub use self::transport::{Authority, IntoBodyError, Rejection, Target, Transport};

@@ -339,6 +339,35 @@ async fn a_write_that_may_have_arrived_is_not_repeated() {
 }
 
 #[tokio::test]
+async fn a_body_that_fails_is_the_callers_fault() {
+    for client in [http1(), http2()] {
+        let (a, b) = (
+            Backend::start().await.unwrap(),
+            Backend::start().await.unwrap(),
+        );
+        let addresses = [a.address().to_string(), b.address().to_string()];
+        let instances = [("a", &*addresses[0]), ("b", &*addresses[1])];
+        let outlier = OutlierConfig::default().with_consecutive_failures(2);
+        let outlier = outlier.with_max_ejection_percent(50).unwrap();
+        let cluster = Cluster::with_config(&instances, config().with_outlier(outlier)).await;
+        let client = cluster.layer().wrap(client);
+        for _ in 0..5 {
+            // Looks like a connection that was refused, but it is another one.
+            let failure = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+            let frames = [Ok(Frame::data(Bytes::from("01234"))), Err(failure)];
+            let body = Body::new(StreamBody::new(stream::iter(frames)));
+            let request = idempotent(post(&cluster, body));
+            let error = send(&client, request).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Transport, "{error}");
+        }
+        until(|| a.in_flight() == 0).await;
+        assert_eq!(b.request_count(), 0);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert_eq!(cluster.balancer.status().ejected, 0);
+    }
+}
+
+#[tokio::test]
 async fn a_closed_port_is_a_hop_then_an_ejection_then_a_return() {
     let a = Backend::start().await.unwrap();
     let refused = RefusedAddress::new().unwrap();

@@ -1,13 +1,15 @@
 use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
 use http::{HeaderMap, HeaderValue};
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::combinators::{BoxBody, UnsyncBoxBody};
-use http_body_util::{BodyExt as _, Empty, Full};
+use http_body_util::{BodyExt as _, Empty, Full, StreamBody};
 
 use super::{Body, Replay, RequestBody};
 
@@ -242,11 +244,11 @@ async fn an_outdated_attempt_never_ends_cleanly() {
 #[tokio::test]
 async fn an_outdated_attempt_that_waits_is_woken() {
     let (sender, receiver) = tokio::sync::oneshot::channel::<()>();
-    let waiting = futures_util::stream::once(async move {
+    let waiting = stream::once(async move {
         let _ = receiver.await;
         Ok::<_, io::Error>(Frame::data(Bytes::from("late")))
     });
-    let source = Body::new(http_body_util::StreamBody::new(Box::pin(waiting)));
+    let source = Body::new(StreamBody::new(Box::pin(waiting)));
     let (mut first, mut replay) = replayable(source, 64);
     let first =
         tokio::spawn(async move { first.frame().await.is_some_and(|frame| frame.is_err()) });
@@ -268,6 +270,32 @@ async fn once_accepted_nothing_is_kept_and_the_rest_flows() {
     // Accepted in the middle of the repetition: what was not repeated yet must still come.
     drop(replay);
     assert_eq!(collect(again).await.0, "cdef");
+}
+
+#[tokio::test]
+async fn what_was_kept_is_freed_when_no_attempt_can_follow() {
+    let chunk = Arc::new(*b"0123456789");
+    let owned = Bytes::from_owner(Owned(Arc::clone(&chunk)));
+    let frames = stream::iter([Ok::<_, io::Error>(Frame::data(owned))]).chain(stream::pending());
+    let source = Body::new(StreamBody::new(frames));
+    let (mut first, replay) = replayable(source, 64);
+    data(&mut first).await;
+    assert_eq!(Arc::strong_count(&chunk), 2, "kept");
+    drop(replay);
+    assert_eq!(
+        Arc::strong_count(&chunk),
+        1,
+        "freed, though the body goes on"
+    );
+    assert!(poll_once(&mut first).is_pending());
+}
+
+struct Owned(Arc<[u8; 10]>);
+
+impl AsRef<[u8]> for Owned {
+    fn as_ref(&self) -> &[u8] {
+        &*self.0
+    }
 }
 
 #[tokio::test]

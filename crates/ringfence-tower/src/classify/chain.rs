@@ -87,6 +87,10 @@ fn h2_link(error: &h2::Error) -> Option<Failure> {
     if error.is_reset() && error.is_remote() && error.reason() == Some(h2::Reason::REFUSED_STREAM) {
         return Some(Failure::Unprocessed);
     }
+    // hyper ends the stream by itself when the caller's body fails.
+    if error.is_reset() && !error.is_remote() && !error.is_library() {
+        return Some(Failure::Local);
+    }
     Some(Failure::Broken)
 }
 

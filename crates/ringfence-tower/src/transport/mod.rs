@@ -59,7 +59,8 @@ pub trait Transport<B>: Clone + Send + 'static {
 
     /// How an [`Error`] becomes one of a response body. Where there is a way, the deadline of a
     /// call ends its response body too; without one (the default) it ends with the response head.
-    fn body_error() -> Option<fn(Error) -> <Self::ResponseBody as Body>::Error> {
+    #[must_use]
+    fn body_error() -> Option<IntoBodyError<Self::ResponseBody>> {
         None
     }
 
@@ -69,6 +70,9 @@ pub trait Transport<B>: Clone + Send + 'static {
         true
     }
 }
+
+/// Makes an error of a response body from an [`Error`].
+pub type IntoBodyError<R> = fn(Error) -> <R as Body>::Error;
 
 /// Why a transport cannot carry a request: no other instance would help.
 #[derive(Debug)]

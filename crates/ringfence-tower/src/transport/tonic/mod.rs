@@ -16,8 +16,7 @@ use tonic::body::Body;
 use tonic::transport::{Channel, Endpoint};
 
 use self::options::Options;
-use super::{Authority, Rejection, Target, Transport};
-use crate::error::Error;
+use super::{Authority, IntoBodyError, Rejection, Target, Transport};
 
 /// Connects to each instance over HTTP/2 for generated tonic clients.
 ///
@@ -148,7 +147,7 @@ impl Transport<Body> for TonicConnector {
         Ok(())
     }
 
-    fn body_error() -> Option<fn(Error) -> Status> {
+    fn body_error() -> Option<IntoBodyError<Body>> {
         Some(Status::from)
     }
 
