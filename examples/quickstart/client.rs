@@ -1,10 +1,10 @@
 //! The generated tonic client, wrapped in the layer, and the tenants that use it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, error::Error, time::Duration};
 
 use ringfence::{
-    Balancer, BuildError, Idempotent, KeySource, RequestTags, Ringfence, RingfenceLayer,
-    RoutingKey, TonicConnector,
+    Balancer, BalancerConfig, Idempotent, KeySource, OutlierConfig, RequestTags, Ringfence,
+    RingfenceLayer, RoutingKey, TonicConnector,
 };
 use ringfence_echo::{EchoClient, EchoRequest};
 use tokio::task::{JoinError, JoinSet};
@@ -32,9 +32,13 @@ pub(crate) struct Client {
 impl Client {
     /// This is all that a program does to use Ringfence: a balancer for the service, the layer around the transport, and the
     /// generated client on top.
-    pub(crate) fn connect(fleet: &Fleet) -> Result<Self, BuildError> {
-        let balancer =
-            Balancer::builder(fleet.registry().clone(), fleet.service().clone()).build()?;
+    pub(crate) fn connect(fleet: &Fleet) -> Result<Self, Box<dyn Error>> {
+        // A crashed instance is asked again after a second instead of half a minute, so that the run stays short.
+        let outlier = OutlierConfig::default().with_base_ejection_time(Duration::from_secs(1))?;
+        let config = BalancerConfig::default().with_outlier(outlier);
+        let balancer = Balancer::builder(fleet.registry().clone(), fleet.service().clone())
+            .with_config(config)
+            .build()?;
         let layer = RingfenceLayer::new(balancer.clone()).with_key(KeySource::extension());
         let echo = EchoClient::new(layer.wrap(TonicConnector::new()));
         Ok(Self { balancer, echo })
@@ -46,24 +50,32 @@ impl Client {
 
     /// One request of a tenant; says which instance answered.
     async fn call(&self, tenant: &str) -> Result<String, Status> {
+        let tags = RequestTags::new();
+        self.call_with(
+            tenant,
+            if is_gray(tenant) {
+                tags.with_version(GRAY)
+            } else {
+                tags
+            },
+        )
+        .await
+    }
+
+    /// One request with tags of its own.
+    pub(crate) async fn call_with(
+        &self,
+        tenant: &str,
+        tags: RequestTags,
+    ) -> Result<String, Status> {
         let mut request = Request::new(EchoRequest::new(tenant));
-        request
-            .extensions_mut()
-            .insert(RoutingKey::from(tenant.to_owned()));
+        let extensions = request.extensions_mut();
+        extensions.insert(RoutingKey::from(tenant.to_owned()));
+        extensions.insert(tags);
         // Echoing twice does no harm, so a call that a crash cut off may be tried on the next instance.
-        request.extensions_mut().insert(Idempotent(true));
-        if is_gray(tenant) {
-            request
-                .extensions_mut()
-                .insert(RequestTags::new().with_version(GRAY));
-        }
-        Ok(self
-            .echo
-            .clone()
-            .unary(request)
-            .await?
-            .into_inner()
-            .instance)
+        extensions.insert(Idempotent(true));
+        let answer = self.echo.clone().unary(request).await?;
+        Ok(answer.into_inner().instance)
     }
 
     /// One request of every tenant, many at a time.

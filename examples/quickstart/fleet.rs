@@ -91,6 +91,12 @@ impl Fleet {
         &self.service
     }
 
+    /// Zone that an instance is registered in.
+    pub(crate) fn zone(&self, id: &str) -> Option<String> {
+        let snapshot = self.registry.list(&self.service)?;
+        snapshot.get(id)?.zone().map(str::to_owned)
+    }
+
     /// What the servers themselves counted, by id.
     pub(crate) fn requests(&self) -> BTreeMap<String, u64> {
         self.servers

@@ -29,6 +29,7 @@ async fn run(report: &mut Report) -> Result<(), Box<dyn std::error::Error>> {
     client.balancer().ready().await?;
 
     let homes = scenes::affinity(&client, &fleet, report).await?;
+    scenes::zones(&client, &fleet, report).await?;
     let homes = scenes::scale_out(&client, &mut fleet, &homes, report).await?;
     let after_kill = scenes::kill_under_load(&client, &mut fleet, &homes, report).await?;
     scenes::come_back(&client, &mut fleet, &homes, &after_kill, report).await?;

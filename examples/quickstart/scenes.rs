@@ -7,8 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ringfence::RequestTags;
+
 use crate::{
-    client::{Client, Homes, Round, is_gray},
+    client::{Client, Homes, Round, is_gray, tenants},
     fleet::{Fleet, GRAY, STABLE},
     report::{Report, percent},
 };
@@ -59,6 +61,26 @@ pub(crate) async fn affinity(
     Ok(homes)
 }
 
+/// A caller that names its zone stays in it.
+pub(crate) async fn zones(client: &Client, fleet: &Fleet, report: &mut Report) -> SceneResult<()> {
+    report.scene("2. 300 tenants ask for zone-b");
+    let mut served: BTreeMap<String, u64> = BTreeMap::new();
+    for tenant in tenants().filter(|tenant| !is_gray(tenant)).take(300) {
+        let tags = RequestTags::new().with_zone("zone-b");
+        *served
+            .entry(client.call_with(&tenant, tags).await?)
+            .or_default() += 1;
+    }
+    report.line(&format!("served by {served:?}"));
+    report.check(
+        served
+            .keys()
+            .all(|id| fleet.zone(id).as_deref() == Some("zone-b")),
+        "every request was served in the zone that it asked for",
+    );
+    Ok(())
+}
+
 /// One instance more takes its share, and nothing else moves.
 pub(crate) async fn scale_out(
     client: &Client,
@@ -66,7 +88,7 @@ pub(crate) async fn scale_out(
     before: &Homes,
     report: &mut Report,
 ) -> SceneResult<Homes> {
-    report.scene("2. Scale-out from 6 to 7 stable instances");
+    report.scene("3. Scale-out from 6 to 7 stable instances");
     let newcomer = fleet.scale_out().await?;
     wait_until_known(client, newcomer).await?;
     let Round { homes, errors } = client.round().await;
@@ -100,7 +122,7 @@ pub(crate) async fn kill_under_load(
     before: &Homes,
     report: &mut Report,
 ) -> SceneResult<(Homes, SocketAddr)> {
-    report.scene("3. stable-6, which has double weight, is killed under load and stays registered");
+    report.scene("4. stable-6, which has double weight, is killed under load and stays registered");
     let hops_before = client.balancer().status().counters.hops_granted;
     let load = tokio::spawn({
         let client = client.clone();
@@ -128,9 +150,11 @@ pub(crate) async fn kill_under_load(
     for (_, to) in moved.values() {
         *destinations.entry(to).or_default() += 1;
     }
+    let names: Vec<_> = moved.keys().take(4).cloned().collect();
     report.line(&format!(
-        "{hops} hops; {} tenants moved, to {destinations:?}",
-        moved.len()
+        "{hops} hops; {} tenants moved ({}, ...), to {destinations:?}",
+        moved.len(),
+        names.join(", ")
     ));
     for error in errors.iter().take(3) {
         report.line(&format!("failed: {error}"));
@@ -153,7 +177,7 @@ pub(crate) async fn come_back(
     (after_kill, address): &(Homes, SocketAddr),
     report: &mut Report,
 ) -> SceneResult<()> {
-    report.scene("4. stable-6 starts again");
+    report.scene("5. stable-6 starts again");
     fleet.restart(VICTIM, *address).await?;
     let started = Instant::now();
     let (mut errors, mut homes) = (Vec::new(), Homes::new());

@@ -25,16 +25,15 @@
 //! # }
 //! ```
 //!
-//! With a client: see [`RingfenceLayer`] and [`TonicConnector`].
+//! With a client: [`RingfenceLayer`] around `TonicConnector`, or around any `Service<http::Request<B>>`.
 //!
 //! # Features
 //! | feature | default | gives |
 //! |---|---|---|
-//! | `tonic` | yes | [`TonicConnector`] for generated tonic clients |
-//! | `hyper` | yes | what is known of hyper-util's client: its connect failures, its request bodies |
-//! | `file` | yes | [`FileDiscovery`], a watched YAML or JSON file |
+//! | `tonic` | yes | `TonicConnector` for generated tonic clients |
+//! | `hyper` | yes | what is known of hyper-util's client: which of its failures may hop, its incoming bodies as requests |
+//! | `file` | yes | `FileDiscovery`, a watched YAML or JSON file |
 //! | `tls` | no | TLS in the tonic connector |
-
 //!
 //! # Where things are
 //! What programs use daily is at the root. Each crate is there whole as a module: [`core`] (pools, rings, views),
