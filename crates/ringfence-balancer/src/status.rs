@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ringfence_core::Fingerprint;
 use ringfence_discovery::{ServiceKey, WatchStatus};
+use tokio::time::Instant;
 
 use crate::node::Seat;
 use crate::shared::Shared;
@@ -106,7 +107,10 @@ impl Status {
             pools: count_pools(false),
             pools_in_panic: count_pools(true),
             nodes: shared.nodes_alive.load(Ordering::Relaxed),
-            stale_for: report.watch.stale_since.map(|since| since.elapsed()),
+            stale_for: report
+                .watch
+                .stale_since
+                .map(|since| Instant::now().into_std().saturating_duration_since(since)),
             counters: BalancerCounters {
                 picks: counters.picks.total(),
                 picks_without_key: counters.keyless.total(),

@@ -7,6 +7,8 @@ const MIN_DURATION: Duration = Duration::from_millis(1);
 
 /// How a [`Supervisor`](crate::Supervisor) watches a service. The defaults are right for most programs.
 ///
+/// What can be switched off is so by a setter called `without_…`, and its getter gives `None` then.
+///
 /// # Examples
 /// ```
 /// use std::time::Duration;
@@ -15,7 +17,7 @@ const MIN_DURATION: Duration = Duration::from_millis(1);
 /// let config = WatchConfig::default()
 ///     .with_empty_hold(Duration::from_secs(20))?
 ///     .with_max_loss_percent(70)?;
-/// assert_eq!(config.empty_hold(), Duration::from_secs(20));
+/// assert_eq!(config.empty_hold(), Some(Duration::from_secs(20)));
 /// # Ok::<(), ringfence_core::ConfigError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -26,7 +28,7 @@ pub struct WatchConfig {
     resync_jitter_percent: u8,
     fetch_timeout: Duration,
     stale_after: Option<Duration>,
-    empty_hold: Duration,
+    empty_hold: Option<Duration>,
     max_loss_percent: Option<u8>,
     seed: Option<u64>,
 }
@@ -40,7 +42,7 @@ impl Default for WatchConfig {
             resync_jitter_percent: 20,
             fetch_timeout: Duration::from_secs(5),
             stale_after: Some(Duration::from_secs(30)),
-            empty_hold: Duration::from_secs(10),
+            empty_hold: Some(Duration::from_secs(10)),
             max_loss_percent: Some(50),
             seed: None,
         }
@@ -149,10 +151,10 @@ impl WatchConfig {
     }
 
     /// How long a suspicious state (no instances, no such service, or a loss above
-    /// [`max_loss_percent`](Self::max_loss_percent)) is held back before a fresh reading of the same kind is believed. Zero:
+    /// [`max_loss_percent`](Self::max_loss_percent)) is held back before a fresh reading of the same kind is believed. `None`:
     /// everything is believed at once. Default 10 s.
     #[must_use]
-    pub fn empty_hold(&self) -> Duration {
+    pub fn empty_hold(&self) -> Option<Duration> {
         self.empty_hold
     }
 
@@ -161,14 +163,14 @@ impl WatchConfig {
     /// # Errors
     /// [`ConfigError`] when it is outside its range.
     pub fn with_empty_hold(mut self, hold: Duration) -> Result<Self, ConfigError> {
-        self.empty_hold = checked("empty_hold", hold)?;
+        self.empty_hold = Some(checked("empty_hold", hold)?);
         Ok(self)
     }
 
     /// Believes every state at once, also an empty one.
     #[must_use]
     pub fn without_hold(mut self) -> Self {
-        self.empty_hold = Duration::ZERO;
+        self.empty_hold = None;
         self
     }
 

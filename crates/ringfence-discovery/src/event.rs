@@ -1,7 +1,6 @@
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Instant};
 
 use ringfence_core::Snapshot;
-use tokio::time::Instant;
 
 use crate::{DiscoveryError, Provenance, RejectedRecord, Revision};
 
@@ -61,7 +60,8 @@ impl fmt::Display for HoldReason {
 
 /// Condition and counters of one supervised watch.
 ///
-/// The instants are those of tokio's clock. They tell how old the data may be; nothing is dropped because of them.
+/// The instants tell how old the data may be; nothing is dropped because of them. They are read from tokio's clock, so where a
+/// test pauses that, compare them with `tokio::time::Instant::now().into_std()`.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct WatchStatus {
@@ -118,7 +118,7 @@ pub struct WatchCounters {
     /// Reads that failed or took too long.
     pub fetch_errors: u64,
     /// Reads that succeeded, for whatever reason they were made.
-    pub resyncs: u64,
+    pub reads: u64,
     /// States reported.
     pub accepted: u64,
     /// Readings equal to the state in use.

@@ -65,3 +65,17 @@ impl From<&str> for ServiceKey {
         Self::new(name)
     }
 }
+
+impl From<String> for ServiceKey {
+    /// The whole text is the name.
+    fn from(name: String) -> Self {
+        Self::new(name)
+    }
+}
+
+impl From<&Self> for ServiceKey {
+    /// A clone, which copies no text.
+    fn from(service: &Self) -> Self {
+        service.clone()
+    }
+}

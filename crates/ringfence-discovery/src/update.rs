@@ -75,6 +75,7 @@ impl Update {
 
 /// Whether a service exists, and with which instances.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ServiceState {
     /// It exists with these instances; an empty snapshot means that it has none now.
     Instances(Arc<Snapshot>),

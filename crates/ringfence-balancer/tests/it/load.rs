@@ -34,11 +34,11 @@ async fn counts_end_with_their_attempts_and_never_go_below_zero() {
 
     // A request outlives its instance, which comes back meanwhile.
     let running = begin(&balancer, &key);
-    registry.deregister(&service(), "i1");
+    registry.deregister(service(), "i1");
     settle().await;
     assert_eq!(owner(&balancer, &key), "i2");
     assert_eq!(balancer.status().nodes, 2);
-    registry.register(&service(), instance(1));
+    registry.register(service(), instance(1));
     merged().await;
     drop(running);
     assert_eq!(load(&balancer, &key), 0);

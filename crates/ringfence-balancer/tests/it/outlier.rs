@@ -164,7 +164,7 @@ async fn the_limits_hold_and_the_refused_get_their_turn() {
     assert_eq!(balancer.status().ejected, 1);
 
     // The pool shrinks below ten: one of nine is more than 10 %.
-    registry.deregister(&service(), "i0");
+    registry.deregister(service(), "i0");
     settle().await;
     assert_eq!(balancer.status().ejected, 0);
 }
@@ -247,13 +247,13 @@ async fn an_ejection_survives_updates_and_a_return() {
     let key = key_of(&balancer, "i1");
     fail(&balancer, &key, 5);
     settle().await;
-    registry.set_weight(&service(), "i1", 90).expect("there");
+    registry.set_weight(service(), "i1", 90).expect("there");
     merged().await;
     assert_ne!(owner(&balancer, &key), "i1");
-    registry.deregister(&service(), "i1");
+    registry.deregister(service(), "i1");
     settle().await;
     assert_eq!(balancer.status().nodes, 2);
-    registry.register(&service(), instance(1));
+    registry.register(service(), instance(1));
     merged().await;
     assert_ne!(owner(&balancer, &key), "i1");
     seconds(34).await;
@@ -268,11 +268,9 @@ async fn who_was_disabled_while_ejected_is_not_ejected_for_ever() {
         let key = key_of(&balancer, "i1");
         fail(&balancer, &key, 5);
         settle().await;
-        registry
-            .set_enabled(&service(), "i1", false)
-            .expect("there");
+        registry.set_enabled(service(), "i1", false).expect("there");
         seconds(away).await;
-        registry.set_enabled(&service(), "i1", true).expect("there");
+        registry.set_enabled(service(), "i1", true).expect("there");
         seconds(34).await;
         assert_eq!(owner(&balancer, &key), "i1", "after {away} s");
         assert_eq!(balancer.status().ejected, 0);

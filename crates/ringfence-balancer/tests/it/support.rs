@@ -22,7 +22,7 @@ pub(crate) fn weighted(n: usize, weight: u32) -> Instance {
 
 pub(crate) fn registry(instances: impl IntoIterator<Item = Instance>) -> MemoryRegistry {
     let registry = MemoryRegistry::new();
-    registry.replace(&service(), instances);
+    registry.replace(service(), instances);
     registry
 }
 

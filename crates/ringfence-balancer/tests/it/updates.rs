@@ -14,7 +14,7 @@ async fn updates_apply_without_any_request() {
     let balancer = balancer(&registry, BalancerConfig::default()).await;
     for port in 1..=5_000 {
         let only = Instance::builder("only", format!("10.0.0.1:{port}"));
-        registry.replace(&service(), [only.build().expect("valid")]);
+        registry.replace(service(), [only.build().expect("valid")]);
         if port % 7 == 0 {
             tokio::task::yield_now().await;
         }
@@ -33,13 +33,13 @@ async fn scale_out_moves_keys_to_the_newcomer_only_and_back() {
     let registry = registry((0..6).map(instance));
     let balancer = balancer(&registry, BalancerConfig::default()).await;
     let before = owners(&balancer, 2_000);
-    registry.register(&service(), instance(6));
+    registry.register(service(), instance(6));
     merged().await;
     let after = owners(&balancer, 2_000);
     let moved = before.iter().zip(&after).filter(|(a, b)| a != b).count();
     assert!(before.iter().zip(&after).all(|(a, b)| a == b || b == "i6"));
     assert!((150..450).contains(&moved), "{moved} of 2,000, ideal 286");
-    registry.deregister(&service(), "i6");
+    registry.deregister(service(), "i6");
     settle().await;
     assert_eq!(owners(&balancer, 2_000), before);
 }
@@ -52,7 +52,7 @@ async fn a_health_flip_rebuilds_no_ring_and_moves_nobody_else() {
     let ring = balancer.view().expect("ready");
     let before = owners(&balancer, 2_000);
     registry
-        .set_health(&service(), "i3", ringfence_core::Health::Unhealthy)
+        .set_health(service(), "i3", ringfence_core::Health::Unhealthy)
         .expect("there");
     settle().await;
     let flipped = balancer.view().expect("ready");
@@ -66,7 +66,7 @@ async fn a_health_flip_rebuilds_no_ring_and_moves_nobody_else() {
     }
     assert_eq!(balancer.status().usable, 9);
     registry
-        .set_health(&service(), "i3", ringfence_core::Health::Healthy)
+        .set_health(service(), "i3", ringfence_core::Health::Healthy)
         .expect("there");
     settle().await;
     assert_eq!(owners(&balancer, 2_000), before);
@@ -80,7 +80,7 @@ async fn a_changed_tag_takes_effect_and_keeps_the_node() {
     let key = key_of(&balancer, "i1");
     let running = begin(&balancer, &key);
     let tagged = instance(1).to_builder().tag("shard", "7").build();
-    registry.register(&service(), tagged.expect("valid"));
+    registry.register(service(), tagged.expect("valid"));
     merged().await;
     let tags = RequestTags::new().with_tag("shard", "7");
     let request = PickRequest::new().with_key(&key).with_tags(&tags);
@@ -116,7 +116,7 @@ async fn ring_settings_survive_updates() {
     let config = BalancerConfig::default().with_ring(ring);
     let balancer = balancer(&registry, config).await;
     for n in 3..6 {
-        registry.register(&service(), instance(n));
+        registry.register(service(), instance(n));
         merged().await;
         let view = balancer.view().expect("ready");
         assert_eq!(view.whole_ring().len(), 40 * (n + 1));
@@ -133,12 +133,12 @@ async fn an_unknown_service_is_not_an_empty_one() {
         Err(PickError::NoSuchService { .. })
     ));
     assert!(!balancer.is_ready());
-    registry.replace(&service(), []);
+    registry.replace(service(), []);
     settle().await;
     balancer.ready().await.expect("it exists");
     let error = balancer.pick(&PickRequest::new()).expect_err("empty");
     assert!(matches!(error, PickError::NoInstances { .. }), "{error}");
-    registry.register(&service(), instance(1));
+    registry.register(service(), instance(1));
     settle().await;
     assert_eq!(owner(&balancer, "k"), "i1", "0 to 1 does not wait");
 }
@@ -148,7 +148,7 @@ async fn large_views_are_built_beside_the_runtime() {
     let registry = registry((0..3_000).map(instance));
     let balancer = balancer(&registry, BalancerConfig::default()).await;
     let before = owners(&balancer, 300);
-    registry.deregister(&service(), "i77");
+    registry.deregister(service(), "i77");
     let mut waited = 0;
     while balancer.status().instances == 3_000 {
         settle().await;

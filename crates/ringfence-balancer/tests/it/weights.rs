@@ -9,7 +9,7 @@ async fn zero_is_drained_absent_is_the_default_and_the_task_lives() {
     let balancer = balancer(&registry, BalancerConfig::default()).await;
     assert!(owners(&balancer, 10_000).iter().all(|id| id == "i2"));
 
-    registry.set_weight(&service(), "i2", 0).expect("there");
+    registry.set_weight(service(), "i2", 0).expect("there");
     settle().await;
     for request in [PickRequest::new(), PickRequest::new().with_key("k")] {
         let error = balancer.pick(&request).expect_err("all are drained");
@@ -21,20 +21,20 @@ async fn zero_is_drained_absent_is_the_default_and_the_task_lives() {
     }
     assert_eq!(balancer.status().counters.picks_no_instances, 2);
 
-    registry.register(&service(), instance(1));
+    registry.register(service(), instance(1));
     settle().await;
     assert!(owners(&balancer, 1_000).iter().all(|id| id == "i1"));
 
-    registry.set_weight(&service(), "i1", 1).expect("there");
+    registry.set_weight(service(), "i1", 1).expect("there");
     merged().await;
     let mut running = begin(&balancer, "k");
-    registry.set_weight(&service(), "i1", 0).expect("there");
+    registry.set_weight(service(), "i1", 0).expect("there");
     settle().await;
     assert!(balancer.pick(&PickRequest::new().with_key("k")).is_err());
     assert_eq!(running.instance().weight().get(), 1);
     running.report(Outcome::Success);
     drop(running);
-    registry.set_weight(&service(), "i1", 1).expect("there");
+    registry.set_weight(service(), "i1", 1).expect("there");
     settle().await;
     assert_eq!(owner(&balancer, "k"), "i1");
 }

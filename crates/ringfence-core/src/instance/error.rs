@@ -40,9 +40,7 @@ pub enum InstanceError {
         field: &'static str,
     },
     /// A tag's name is empty, or its name or value is too long or has a control character.
-    #[error(
-        "name or value of tag `{name}` is too long or has a control character, or the name is empty"
-    )]
+    #[error("tag `{name}` is empty, too long, or has a control character")]
     Tag {
         /// Its name, clipped.
         name: String,

@@ -25,7 +25,8 @@ const NAME: &str = "memory";
 /// use ringfence_core::{Health, Instance};
 /// use ringfence_discovery::{MemoryRegistry, ServiceKey};
 ///
-/// let (registry, order) = (MemoryRegistry::new(), ServiceKey::new("order"));
+/// let (registry, order) = (MemoryRegistry::new(), ServiceKey::new("order").with_namespace("prod"));
+/// registry.register("cart", Instance::builder("a", "10.0.0.9:80").build()?);
 /// registry.register(&order, Instance::builder("a", "10.0.0.1:80").build()?);
 /// registry.set_health(&order, "a", Health::Unhealthy)?;
 /// registry.update(&order, "a", |a| a.zone("az-2").weight(50))?;
@@ -68,10 +69,6 @@ struct Service {
     latest: watch::Sender<Update>,
 }
 
-#[expect(
-    clippy::must_use_candidate,
-    reason = "most of these are called for what they change"
-)]
 impl MemoryRegistry {
     /// A registry without services.
     #[must_use]
@@ -80,8 +77,8 @@ impl MemoryRegistry {
     }
 
     /// Adds an instance, or replaces the one with its id, which is returned.
-    pub fn register(&self, service: &ServiceKey, instance: Instance) -> Option<Instance> {
-        self.change(service, |instances| {
+    pub fn register(&self, service: impl Into<ServiceKey>, instance: Instance) -> Option<Instance> {
+        self.change(&service.into(), |instances| {
             instances
                 .get_or_insert_default()
                 .insert(instance.id().as_str().to_owned(), instance)
@@ -89,14 +86,14 @@ impl MemoryRegistry {
     }
 
     /// Takes an instance out and returns it, if it was there.
-    pub fn deregister(&self, service: &ServiceKey, id: &str) -> Option<Instance> {
-        self.change(service, |instances| instances.as_mut()?.remove(id))
+    pub fn deregister(&self, service: impl Into<ServiceKey>, id: &str) -> Option<Instance> {
+        self.change(&service.into(), |instances| instances.as_mut()?.remove(id))
     }
 
     /// Sets all instances of a service in one step; of several with one id the one with the lowest address stays.
-    pub fn replace(&self, service: &ServiceKey, all: impl IntoIterator<Item = Instance>) {
+    pub fn replace(&self, service: impl Into<ServiceKey>, all: impl IntoIterator<Item = Instance>) {
         let all = Snapshot::new(all);
-        self.change(service, |instances| {
+        self.change(&service.into(), |instances| {
             let all = all.instances().iter();
             *instances = Some(
                 all.map(|i| (i.id().as_str().to_owned(), (**i).clone()))
@@ -106,8 +103,8 @@ impl MemoryRegistry {
     }
 
     /// Removes a service with all of its instances; returns whether it existed.
-    pub fn remove_service(&self, service: &ServiceKey) -> bool {
-        self.change(service, |instances| instances.take().is_some())
+    pub fn remove_service(&self, service: impl Into<ServiceKey>) -> bool {
+        self.change(&service.into(), |instances| instances.take().is_some())
     }
 
     /// Sets what the registry says of an instance's health.
@@ -116,7 +113,7 @@ impl MemoryRegistry {
     /// [`RegistryError::NoSuchInstance`].
     pub fn set_health(
         &self,
-        service: &ServiceKey,
+        service: impl Into<ServiceKey>,
         id: &str,
         health: Health,
     ) -> Result<(), RegistryError> {
@@ -129,7 +126,7 @@ impl MemoryRegistry {
     /// [`RegistryError::NoSuchInstance`], and [`RegistryError::Instance`] for a weight above the limit.
     pub fn set_weight(
         &self,
-        service: &ServiceKey,
+        service: impl Into<ServiceKey>,
         id: &str,
         weight: u32,
     ) -> Result<(), RegistryError> {
@@ -142,7 +139,7 @@ impl MemoryRegistry {
     /// [`RegistryError::NoSuchInstance`].
     pub fn set_enabled(
         &self,
-        service: &ServiceKey,
+        service: impl Into<ServiceKey>,
         id: &str,
         enabled: bool,
     ) -> Result<(), RegistryError> {
@@ -155,15 +152,16 @@ impl MemoryRegistry {
     /// [`RegistryError::NoSuchInstance`], and [`RegistryError::Instance`] when the result is illegal; then nothing changes.
     pub fn update(
         &self,
-        service: &ServiceKey,
+        service: impl Into<ServiceKey>,
         id: &str,
         change: impl FnOnce(InstanceBuilder) -> InstanceBuilder,
     ) -> Result<(), RegistryError> {
+        let service = service.into();
         let missing = || RegistryError::NoSuchInstance {
             service: service.clone(),
             id: id.to_owned(),
         };
-        self.change(service, |instances| {
+        self.change(&service, |instances| {
             let instance = instances.as_mut().and_then(|all| all.get_mut(id));
             let instance = instance.ok_or_else(missing)?;
             *instance = change(instance.to_builder()).build()?;
@@ -173,9 +171,9 @@ impl MemoryRegistry {
 
     /// The instances of a service, in id order; `None` where it does not exist.
     #[must_use]
-    pub fn list(&self, service: &ServiceKey) -> Option<Arc<Snapshot>> {
+    pub fn list(&self, service: impl Into<ServiceKey>) -> Option<Arc<Snapshot>> {
         let inner = self.lock();
-        let latest = inner.services.get(service)?.latest.borrow();
+        let latest = inner.services.get(&service.into())?.latest.borrow();
         latest.state.as_snapshot().cloned()
     }
 

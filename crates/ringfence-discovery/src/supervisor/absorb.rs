@@ -71,7 +71,7 @@ impl Supervisor {
                 true
             }
             Poll::Ready(Ok((update, sent))) => {
-                self.status.counters.resyncs += 1;
+                self.status.counters.reads += 1;
                 self.status.fetch_error = None;
                 self.on_contact(now);
                 let verdict = self.take_reading(update, Reading::Fetch(sent), now);
@@ -176,15 +176,15 @@ impl Supervisor {
     fn show_hold(&mut self) {
         let held = self.ledger.hold().map(|hold| HoldStatus {
             reason: hold.reason,
-            since: hold.since,
-            until: hold.until,
+            since: hold.since.into_std(),
+            until: hold.until.into_std(),
         });
         self.status_changed |= held.is_some() != self.status.held.is_some();
         self.status.held = held;
     }
 
     fn on_contact(&mut self, now: Instant) {
-        self.status.last_contact = Some(now);
+        self.status.last_contact = Some(now.into_std());
         self.reader.on_contact(round!(self, now));
         if self.status.stale_since.take().is_some() {
             tracing::info!(service = %self.service, source = self.source.name(), "registry is back; data is fresh");
@@ -196,14 +196,15 @@ impl Supervisor {
         if self.status.is_stale() {
             return None;
         }
-        let since = self.status.last_contact.or(self.started)?;
+        let last_contact = self.status.last_contact.map(Instant::from_std);
+        let since = last_contact.or(self.started)?;
         Some(since + self.config.stale_after()?)
     }
 
     pub(super) fn check_staleness(&mut self, now: Instant) {
         if self.stale_at().is_some_and(|at| at <= now) {
             tracing::warn!(service = %self.service, source = self.source.name(), "no contact with the registry; data is stale and stays in use");
-            self.status.stale_since = Some(now);
+            self.status.stale_since = Some(now.into_std());
             self.status.counters.stale += 1;
             self.status_changed = true;
         }

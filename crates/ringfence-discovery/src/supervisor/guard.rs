@@ -31,7 +31,7 @@ pub(crate) struct Hold {
 
 #[derive(Debug)]
 pub(crate) struct LossGuard {
-    hold_for: Duration,
+    hold_for: Option<Duration>,
     max_loss_percent: Option<u8>,
     hold: Option<Hold>,
 }
@@ -65,9 +65,11 @@ impl LossGuard {
                 self.hold = None;
                 Judgement::Release(reason)
             }
-            (Some(_), None) if self.hold_for.is_zero() => Judgement::Pass,
             (Some(reason), None) => {
-                let until = now + self.hold_for;
+                let Some(hold_for) = self.hold_for else {
+                    return Judgement::Pass;
+                };
+                let until = now + hold_for;
                 self.hold = Some(Hold {
                     reason,
                     since: now,

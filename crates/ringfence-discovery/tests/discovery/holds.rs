@@ -66,7 +66,10 @@ async fn an_empty_service_is_believed_after_the_hold() {
             panic!("a status")
         };
         let held = status.held.expect("held");
-        assert_eq!((held.reason, held.until), (reason, start + secs(10)));
+        assert_eq!(
+            (held.reason, held.until),
+            (reason, (start + secs(10)).into_std())
+        );
         let event = supervisor.next().await;
         assert_eq!(show(&event), shown);
         assert_eq!(start.elapsed(), secs(10));

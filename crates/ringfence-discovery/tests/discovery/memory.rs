@@ -23,19 +23,19 @@ async fn state(registry: &MemoryRegistry) -> ServiceState {
 async fn unknown_known_empty_and_removed_differ() {
     let registry = MemoryRegistry::new();
     assert_eq!(state(&registry).await, ServiceState::NoSuchService);
-    assert!(registry.list(&order()).is_none() && registry.services().is_empty());
-    assert!(registry.register(&order(), instance("a")).is_none());
+    assert!(registry.list(order()).is_none() && registry.services().is_empty());
+    assert!(registry.register(order(), instance("a")).is_none());
     assert_eq!(state(&registry).await.instance_count(), 1);
-    assert_eq!(registry.deregister(&order(), "a"), Some(instance("a")));
+    assert_eq!(registry.deregister(order(), "a"), Some(instance("a")));
     assert_eq!(
         state(&registry).await,
         ServiceState::Instances(Arc::new(Snapshot::empty()))
     );
     assert_eq!(registry.services(), [order()]);
-    assert!(registry.remove_service(&order()));
-    assert!(!registry.remove_service(&order()));
+    assert!(registry.remove_service(order()));
+    assert!(!registry.remove_service(order()));
     assert_eq!(state(&registry).await, ServiceState::NoSuchService);
-    assert!(registry.deregister(&order(), "a").is_none());
+    assert!(registry.deregister(order(), "a").is_none());
     assert_eq!(registry.revision(), 3, "only changes count");
 }
 

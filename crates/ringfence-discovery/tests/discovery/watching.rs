@@ -199,6 +199,7 @@ async fn data_becomes_stale_after_thirty_seconds_and_fresh_on_contact() {
     let Event::Status(status) = supervisor.next().await else {
         panic!("a status")
     };
+    let start = start.into_std();
     assert_eq!(status.stale_since, Some(start + secs(30)));
     assert_eq!(status.last_contact, Some(start));
     assert!(

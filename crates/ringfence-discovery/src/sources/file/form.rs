@@ -8,7 +8,7 @@ use serde::{
 };
 use serde_saphyr::{Error, Spanned};
 
-use super::parse::InstancesFileError;
+use super::error::InstancesFileError;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,6 +1,7 @@
 //! Instances listed in a file.
 
 mod changes;
+mod error;
 mod form;
 mod parse;
 mod read;
@@ -14,10 +15,13 @@ use std::{
 use ringfence_core::ConfigError;
 use tokio::time::sleep;
 
-pub use self::parse::{FileService, InstancesFile, InstancesFileError, parse_instances_file};
 use self::{
     changes::{Changes, Observed},
     read::{Content, FileReader},
+};
+pub use self::{
+    error::InstancesFileError,
+    parse::{FileService, InstancesFile, parse_instances_file},
 };
 use crate::{
     BoxFuture, BoxStream, Discovery, DiscoveryError, ErrorKind, Provenance, ServiceKey, Update,
