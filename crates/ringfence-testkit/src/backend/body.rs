@@ -12,7 +12,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::{
     answer::Step,
-    connection::{Connection, End},
+    end::{Connection, End},
     state::InFlight,
 };
 

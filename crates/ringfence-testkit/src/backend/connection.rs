@@ -1,3 +1,5 @@
+//! Serving a connection, request by request.
+
 use std::{
     io,
     pin::pin,
@@ -16,65 +18,17 @@ use hyper_util::{rt::TokioIo, server::conn::auto};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
-    sync::watch,
 };
 
 use super::{
     Answer, Behaviour, OnConnect,
     body::ScriptedBody,
+    end::{Connection, End},
     goaway,
     record::Recorded,
     socket::Socket,
     state::{InFlight, Shared},
 };
-
-/// How far the end of a connection has been ordered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum End {
-    Not,
-    GoAway,
-    Close,
-    Reset,
-}
-
-/// Handle on a running connection, for what happens on it and for the backend.
-#[derive(Clone, Debug)]
-pub(super) struct Connection {
-    number: u64,
-    sni: Option<String>,
-    end: watch::Sender<End>,
-}
-
-impl Connection {
-    pub(super) fn new(number: u64) -> Self {
-        Self {
-            number,
-            sni: None,
-            end: watch::channel(End::Not).0,
-        }
-    }
-
-    pub(super) fn number(&self) -> u64 {
-        self.number
-    }
-
-    /// Orders an end; a harder one than what has been ordered replaces it.
-    pub(super) fn end(&self, end: End) {
-        self.end.send_if_modified(|now| {
-            let harder = end > *now;
-            *now = end.max(*now);
-            harder
-        });
-    }
-
-    async fn ended(&self, at_least: End) -> End {
-        let mut end = self.end.subscribe();
-        // The sender is `self`, so waiting cannot fail.
-        end.wait_for(|end| *end >= at_least)
-            .await
-            .map_or(End::Close, |end| *end)
-    }
-}
 
 /// Serves one connection to its end.
 pub(super) async fn run(stream: TcpStream, mut connection: Connection, shared: Arc<Shared>) {
@@ -155,7 +109,7 @@ async fn answer(
         body: bytes::Bytes::new(),
         body_complete: body.is_end_stream(),
         trailers: None,
-        connection: connection.number,
+        connection: connection.number(),
         sni: connection.sni.clone(),
     };
     let (index, behaviour, in_flight) = shared.request(recorded);

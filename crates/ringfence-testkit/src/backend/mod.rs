@@ -4,6 +4,7 @@ mod answer;
 mod behaviour;
 mod body;
 mod connection;
+mod end;
 mod goaway;
 mod record;
 mod server;

@@ -11,11 +11,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use super::{
-    Behaviour, OnConnect, Recorded,
-    connection::{self, End},
-    state::Shared,
-};
+use super::{Behaviour, OnConnect, Recorded, connection, end::End, state::Shared};
 use crate::ServerIdentity;
 
 /// A scripted HTTP/1 and HTTP/2 server on loopback that records what it is sent.

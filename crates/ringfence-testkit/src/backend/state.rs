@@ -9,7 +9,7 @@ use http::HeaderMap;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
-use super::{Answer, Behaviour, OnConnect, Recorded, connection::Connection};
+use super::{Answer, Behaviour, OnConnect, Recorded, end::Connection};
 
 /// What a backend's tasks share.
 pub(super) struct Shared {
