@@ -130,16 +130,26 @@ async fn a_local_limit_is_no_fault_of_the_instance() {
         .layer()
         .wrap(ConcurrencyLimit::new(probe.clone(), 1));
     let key = cluster.key(&["a"]);
-    let waiting = (0..100).map(|_| {
+    let limited = || {
         let mut request = post(&key);
         let timeout = http::HeaderValue::from_static("50m");
         request.headers_mut().insert("grpc-timeout", timeout);
         client.clone().once(request)
-    });
+    };
+    let waiting = (0..100).map(|_| limited());
     for answer in join_all(waiting).await {
         assert_eq!(answer.unwrap_err().kind(), ErrorKind::DeadlineExceeded);
     }
     assert_eq!(probe.calls().len(), 1);
+
+    // The same with a permit that is never given back.
+    let mut holder = Box::pin(client.clone().once(post(&key)));
+    assert!(poll_once(&mut holder).await.is_pending());
+    let waiting = (0..20).map(|_| limited());
+    for answer in join_all(waiting).await {
+        assert_eq!(answer.unwrap_err().kind(), ErrorKind::DeadlineExceeded);
+    }
+    assert_eq!(probe.calls().len(), 2);
     settle().await;
     assert_eq!(cluster.balancer.status().ejected, 0);
 }
