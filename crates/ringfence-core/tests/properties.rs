@@ -1,5 +1,8 @@
 //! What must hold for every set of instances.
-#![allow(clippy::expect_used)]
+#![allow(
+    clippy::expect_used,
+    reason = "helpers of tests, where a failure is to end the test"
+)]
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -150,12 +153,12 @@ proptest! {
 
     #[test]
     fn a_route_without_a_ring_of_its_own_chooses_as_a_prepared_one(
-        fleet in fleet(1..15), labels in prop::collection::vec((0u8..3, 0u8..3, any::<bool>(), any::<bool>()), 15),
+        fleet in fleet(1..15), kinds in prop::collection::vec((0u8..3, 0u8..3, any::<bool>(), any::<bool>()), 15),
         ask in (0u8..4, 0u8..4),
     ) {
         const VERSIONS: [&str; 4] = ["", "v2", "gray", "unknown"];
         const ZONES: [&str; 4] = ["", "a", "b", "unknown"];
-        let snapshot: Snapshot = fleet.iter().zip(&labels).map(|((id, weight), (version, zone, healthy, enabled))| {
+        let snapshot: Snapshot = fleet.iter().zip(&kinds).map(|((id, weight), (version, zone, healthy, enabled))| {
             Instance::builder(id, "10.0.0.1:80")
                 .weight(*weight)
                 .version(VERSIONS[usize::from(*version)])
@@ -186,18 +189,18 @@ proptest! {
 
     #[test]
     fn no_text_from_outside_panics(
-        id in any::<String>(), address in any::<String>(), label in any::<String>(), weight in any::<u32>(),
+        id in any::<String>(), address in any::<String>(), text in any::<String>(), weight in any::<u32>(),
     ) {
         let built = Instance::builder(&id, &address)
-            .version(&label)
-            .zone(&label)
+            .version(&text)
+            .zone(&text)
             .weight(weight)
-            .tag(&label, &id)
+            .tag(&text, &id)
             .build();
         if let Ok(instance) = built {
             let snapshot = Arc::new(Snapshot::new([instance]));
             let view = View::first(ViewConfig::default(), snapshot, |_| false);
-            let _ = view.resolve(&RequestTags::new().with_version(&label).with_tag(&id, &label));
+            let _ = view.resolve(&RequestTags::new().with_version(&text).with_tag(&id, &text));
         }
         let _ = address.parse::<ringfence_core::Address>();
         let _ = address.parse::<ringfence_core::Scheme>();

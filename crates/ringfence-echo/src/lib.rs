@@ -33,7 +33,8 @@ pub mod pb {
         unused_qualifications,
         clippy::must_use_candidate,
         clippy::return_self_not_must_use,
-        clippy::pedantic
+        clippy::pedantic,
+        reason = "tonic's code generator decides how it looks"
     )]
     tonic::include_proto!("ringfence.echo.v1");
 }

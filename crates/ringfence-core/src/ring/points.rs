@@ -57,8 +57,10 @@ impl Points {
     /// Place of the first point at or after `position`, wrapping to the first; 0 when there is no point.
     #[inline]
     pub(super) fn successor(&self, position: u64) -> usize {
-        // The shift is 64 minus the index's bits, so the bucket number is below the index's length.
-        #[allow(clippy::cast_possible_truncation)]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "the shift is 64 minus the index's bits, so the bucket number is below the index's length"
+        )]
         let bucket = (position >> self.shift) as usize;
         let (Some(&from), Some(&to)) = (self.index.get(bucket), self.index.get(bucket + 1)) else {
             return 0;

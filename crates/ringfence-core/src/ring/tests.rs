@@ -210,7 +210,7 @@ fn layout_v1_is_frozen() {
     assert_eq!(text, include_str!("../../tests/golden/ring-layout-v1.txt"));
 }
 
-/// Replay of B13: equal points must not depend on input order or on history.
+/// Equal points must not depend on input order or on history (B13).
 #[test]
 fn colliding_points_have_one_owner_in_any_order() {
     POINT_BITS.set(4);
@@ -276,7 +276,7 @@ fn colliding_points_have_one_owner_in_any_order() {
     );
 }
 
-/// Replay of B03: step by points, skip what is out, at most one turn, each instance once.
+/// Step by points, skip what is out, at most one turn, each instance once (B03).
 #[test]
 fn a_walk_skips_what_is_out_and_ends() {
     let pool = weighted(&[("A", 10_000), ("B", 100), ("C", 100)]);
@@ -319,7 +319,7 @@ fn a_walk_of_many_gives_each_instance_once() {
     }
 }
 
-/// Replays of B14 and B45: weights of zero, tiny weights beside huge ones, caps.
+/// Weights of zero, tiny weights beside huge ones, caps (B14, B45).
 #[test]
 fn every_weight_has_a_meaning() {
     let config = RingConfig::default();

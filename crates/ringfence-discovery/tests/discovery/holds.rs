@@ -19,7 +19,7 @@ fn three() -> Script {
     Script::new([vec![Step::Yield(Ok(list("abc")))]])
 }
 
-/// B10: a server node restarts and pushes an empty list for some seconds.
+/// A server node restarts and pushes an empty list for some seconds (B10).
 #[tokio::test(start_paused = true)]
 async fn an_empty_push_that_is_taken_back_is_never_seen() {
     let script = three();
@@ -81,7 +81,7 @@ async fn an_empty_service_is_believed_after_the_hold() {
     }
 }
 
-/// B09: the registry's death never empties a pool, however long it lasts.
+/// The registry's death never empties a pool, however long it lasts (B09).
 #[tokio::test(start_paused = true)]
 async fn a_hold_lasts_while_no_read_succeeds() {
     let script = three();
@@ -107,7 +107,7 @@ async fn a_fresh_push_after_the_hold_confirms_too() {
     assert_eq!(next_change(&mut supervisor).await, "");
 }
 
-/// B09's sequence: errors never change the list, a proper empty one does in the end.
+/// Errors never change the list, a proper empty one does in the end (B09).
 #[tokio::test(start_paused = true)]
 async fn errors_then_empty_then_another_instance() {
     let script = three();

@@ -18,7 +18,7 @@ async fn started(script: &Script, first: &str) -> Supervisor {
     supervisor
 }
 
-/// B07, stale reads: two servers answer in turn, one lags.
+/// Stale reads: two servers answer in turn, one lags (B07).
 #[tokio::test(start_paused = true)]
 async fn an_older_state_is_not_applied() {
     let script = Script::new([vec![Step::Yield(Ok(at("ab", 120)))]]);
@@ -32,7 +32,7 @@ async fn an_older_state_is_not_applied() {
     assert_eq!(script.fetches(), 1, "read once to settle it");
 }
 
-/// B07, reset: the server restarted and counts from low numbers.
+/// Reset: the server restarted and counts from low numbers (B07).
 #[tokio::test(start_paused = true)]
 async fn a_lower_revision_that_a_read_confirms_is_a_reset() {
     let script = Script::new([vec![Step::Yield(Ok(at("ab", 100)))]]);
@@ -69,7 +69,7 @@ async fn a_watch_opened_anew_may_start_lower() {
     assert_eq!(script.fetches(), 0);
 }
 
-/// B29: a push arrives between the sending of a read and its answer.
+/// A push arrives between the sending of a read and its answer (B29).
 #[tokio::test(start_paused = true)]
 async fn a_read_overtaken_by_a_push_does_not_undo_it() {
     for revisions in [[Some(10), Some(11), Some(10)], [None; 3]] {
@@ -93,7 +93,7 @@ async fn a_read_overtaken_by_a_push_does_not_undo_it() {
     }
 }
 
-/// B29: the watch answers after a read did, with older data.
+/// The watch answers after a read did, with older data (B29).
 #[tokio::test(start_paused = true)]
 async fn a_late_first_answer_of_the_watch_does_not_undo_a_read() {
     let script = Script::new([vec![Step::Wait(secs(3)), Step::Yield(Ok(list("ab")))]]);

@@ -49,7 +49,7 @@ async fn equal_states_are_no_events_but_every_field_counts() {
     assert_eq!(next_change(&mut supervisor).await, "ab");
 }
 
-/// B29: what was reported first is the base of what comes later.
+/// What was reported first is the base of what comes later (B29).
 #[tokio::test(start_paused = true)]
 async fn the_first_push_that_lacks_an_instance_removes_it() {
     let script = Script::new([vec![
@@ -62,7 +62,7 @@ async fn the_first_push_that_lacks_an_instance_removes_it() {
     assert_eq!(next_change(&mut supervisor).await, "a");
 }
 
-/// B02: nothing queues and nobody is held up.
+/// Nothing queues and nobody is held up (B02).
 #[tokio::test(start_paused = true)]
 async fn of_many_rapid_updates_only_the_last_matters() {
     let script = Script::new([vec![Step::Yield(Ok(list("a")))]]);
@@ -82,7 +82,7 @@ async fn of_many_rapid_updates_only_the_last_matters() {
     assert_eq!(counters.superseded + counters.accepted, 5_001);
 }
 
-/// B40: a stream that ends is not polled again, and the waits grow.
+/// A stream that ends is not polled again, and the waits grow (B40).
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_always_ends_is_opened_with_growing_jittered_waits() {
     for steps in [
@@ -139,7 +139,7 @@ async fn an_error_on_a_watch_that_goes_on_keeps_it_open_and_is_told_once() {
     assert!(supervisor.status().watch_error.is_none());
 }
 
-/// B24: the watch is open and silent, or its creation is never answered.
+/// The watch is open and silent, or its creation is never answered (B24).
 #[tokio::test(start_paused = true)]
 async fn a_silent_watch_is_helped_by_reads() {
     let script = Script::default();
@@ -239,7 +239,7 @@ async fn without_any_contact_it_is_stale_from_thirty_seconds_on_and_goes_on_tryi
     assert_eq!(next_change(&mut supervisor).await, "a");
 }
 
-/// B40: dropping it in the middle of anything ends everything at once.
+/// Dropping it in the middle of anything ends everything at once (B40).
 #[tokio::test(start_paused = true)]
 async fn a_dropped_supervisor_leaves_nothing_behind() {
     let script = Script::new([vec![Step::Yield(Ok(list("ab")))]]);
@@ -262,7 +262,7 @@ async fn a_dropped_supervisor_leaves_nothing_behind() {
     assert_eq!((script.opened(), script.alive()), (opened, 0));
 }
 
-/// B40: nothing wakes it but what is due.
+/// Nothing wakes it but what is due (B40).
 #[tokio::test(start_paused = true)]
 async fn it_never_spins() {
     let ends = Script::default().otherwise(vec![Step::End]);
