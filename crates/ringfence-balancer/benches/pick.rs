@@ -1,6 +1,15 @@
 //! `Balancer::pick` on warm views of 10 to 10,000 instances.
 
-use std::hint::black_box;
+#![allow(
+    clippy::expect_used,
+    reason = "a benchmark of something else than it says must not go on"
+)]
+
+use std::{
+    hint::black_box,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use ringfence_balancer::{Balancer, PickRequest};
@@ -10,23 +19,24 @@ use tokio::runtime::Runtime;
 
 fn balancer(runtime: &Runtime, instances: usize) -> Balancer {
     let (registry, service) = (MemoryRegistry::new(), ServiceKey::new("bench"));
-    let all = (0..instances).filter_map(|n| {
+    let all = (0..instances).map(|n| {
         Instance::builder(format!("i{n}"), format!("h{n}:80"))
             .zone(["a", "b"][n % 2])
             .build()
-            .ok()
+            .expect("legal")
     });
     registry.replace(&service, all);
     runtime.block_on(async {
-        let balancer = Balancer::builder(registry, service).build();
-        let balancer = balancer.unwrap_or_else(|error| unreachable!("{error}"));
-        let _ = balancer.ready().await;
+        let balancer = Balancer::builder(registry, service)
+            .build()
+            .expect("in a runtime");
+        balancer.ready().await.expect("the registry answers");
         balancer
     })
 }
 
 fn pick(criterion: &mut Criterion) {
-    let Ok(runtime) = Runtime::new() else { return };
+    let runtime = Runtime::new().expect("a runtime");
     let keys: Vec<_> = (0..1_024).map(|n| format!("user-{n}")).collect();
     let tags = RequestTags::new().with_zone("a");
     let mut group = criterion.benchmark_group("pick");
@@ -37,7 +47,7 @@ fn pick(criterion: &mut Criterion) {
             .is_none_or(|view| view.route(&tags).is_none())
         {
             let _ = balancer.pick(&PickRequest::new().with_tags(&tags));
-            std::thread::yield_now();
+            thread::yield_now();
         }
         let mut bench = |name, request: &dyn for<'a> Fn(&'a str) -> PickRequest<'a>| {
             let mut keys = keys.iter().cycle();
@@ -53,6 +63,26 @@ fn pick(criterion: &mut Criterion) {
             PickRequest::new().with_key(key).with_max_candidates(1)
         });
         let tagged = PickRequest::new().with_tags(&tags);
+        // What threads that pick at once share shows here.
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut keys = keys.iter().rev().cycle();
+                while !stop.load(Ordering::Relaxed) {
+                    let key = keys.next().map_or("", String::as_str);
+                    let _ = black_box(balancer.pick(&PickRequest::new().with_key(key)));
+                }
+            });
+            let mut keys = keys.iter().cycle();
+            let id = BenchmarkId::new("key, beside another thread", instances);
+            group.bench_function(id, |bencher| {
+                bencher.iter(|| {
+                    let key = keys.next().map_or("", String::as_str);
+                    black_box(balancer.pick(&PickRequest::new().with_key(key)))
+                });
+            });
+            stop.store(true, Ordering::Relaxed);
+        });
         group.bench_function(BenchmarkId::new("tags, no key", instances), |bencher| {
             bencher.iter(|| black_box(balancer.pick(&tagged)));
         });

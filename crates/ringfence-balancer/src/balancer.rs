@@ -6,7 +6,7 @@ use ringfence_core::View;
 use ringfence_discovery::{Discovery, ServiceKey};
 use tokio::time::{Instant, timeout};
 
-use crate::owner::Owner;
+use crate::handle::TaskGuard;
 use crate::{
     BalancerBuilder, BalancerConfig, Candidate, Decision, PickError, PickRequest, Status, pick,
 };
@@ -54,7 +54,7 @@ const SHUTDOWN_LIMIT: Duration = Duration::from_secs(5);
 /// ```
 #[derive(Clone)]
 pub struct Balancer {
-    pub(crate) owner: Arc<Owner>,
+    pub(crate) guard: Arc<TaskGuard>,
 }
 
 const _: () = {
@@ -87,7 +87,7 @@ impl Balancer {
             return result;
         }
         let start = Instant::now();
-        let mut answered = self.owner.answered.clone();
+        let mut answered = self.guard.answered.clone();
         let limit = self.config().ready_timeout();
         let waited = timeout(limit, answered.wait_for(|answered| *answered)).await;
         self.state().unwrap_or_else(|| match waited {
@@ -95,18 +95,18 @@ impl Balancer {
             Ok(Err(_)) => Err(PickError::ShutDown {
                 service: self.service().clone(),
             }),
-            _ => Err(self.owner.shared.without_view(start.elapsed())),
+            _ => Err(self.guard.shared.without_view(start.elapsed())),
         })
     }
 
     fn state(&self) -> Option<Result<(), PickError>> {
-        let shared = &self.owner.shared;
+        let shared = &self.guard.shared;
         if shared.cell.is_closed() {
             return Some(Err(shared.without_view(Duration::ZERO)));
         }
-        let known = shared.cell.load().as_ref()?.known;
+        let service_exists = shared.cell.load().as_ref()?.service_exists;
         let service = shared.service.clone();
-        Some(if known {
+        Some(if service_exists {
             Ok(())
         } else {
             Err(PickError::NoSuchService { service })
@@ -126,7 +126,7 @@ impl Balancer {
     /// # Errors
     /// [`PickError`] if there is no view yet, no instance for the request, or no key where one is required.
     pub fn pick(&self, request: &PickRequest<'_>) -> Result<Decision, PickError> {
-        let shared = &*self.owner.shared;
+        let shared = &*self.guard.shared;
         shared.counters.picks.increment();
         match &*shared.cell.load() {
             Some(published) => pick::pick(shared, published, request),
@@ -145,43 +145,43 @@ impl Balancer {
         request: &PickRequest<'_>,
         count: usize,
     ) -> Result<Vec<Candidate>, PickError> {
-        let shared = &*self.owner.shared;
+        let shared = &*self.guard.shared;
         match &*shared.cell.load() {
             Some(published) => pick::owners(shared, published, request, count),
             None => Err(shared.without_view(Duration::ZERO)),
         }
     }
 
-    /// Takes a hop from the [retry budget](crate::RetryBudget) of the service; to be asked before each attempt after the
+    /// Takes a hop from the [retry budget](crate::RetryBudgetConfig) of the service; to be asked before each attempt after the
     /// first, and before any wait that precedes it.
     #[must_use = "a hop that was granted counts as made"]
     pub fn try_hop(&self) -> bool {
-        self.owner.shared.try_hop()
+        self.guard.shared.try_hop()
     }
 
     /// The service.
     #[must_use]
     pub fn service(&self) -> &ServiceKey {
-        &self.owner.shared.service
+        &self.guard.shared.service
     }
 
     /// The settings.
     #[must_use]
     pub fn config(&self) -> &BalancerConfig {
-        &self.owner.shared.config
+        &self.guard.shared.config
     }
 
     /// The view that picks read now; `None` before the first and after a shutdown.
     #[must_use]
     pub fn view(&self) -> Option<Arc<View>> {
-        let state = self.owner.shared.cell.load();
+        let state = self.guard.shared.cell.load();
         state.as_ref().map(|state| Arc::clone(&state.view))
     }
 
     /// State and counters.
     #[must_use]
     pub fn status(&self) -> Status {
-        Status::of(&self.owner.shared)
+        Status::of(&self.guard.shared)
     }
 
     /// Refuses new picks, then ends the task and waits until it is gone, at most five seconds.
@@ -194,9 +194,9 @@ impl Balancer {
     /// # Panics
     /// Outside of a tokio runtime with time enabled.
     pub async fn shutdown(&self) {
-        self.owner.shared.cell.close();
-        self.owner.task.abort();
-        let mut answered = self.owner.answered.clone();
+        self.guard.shared.cell.close();
+        self.guard.abort();
+        let mut answered = self.guard.answered.clone();
         let gone = async { while answered.changed().await.is_ok() {} };
         if timeout(SHUTDOWN_LIMIT, gone).await.is_err() {
             tracing::warn!(service = %self.service(), "the balancer's task did not end in time");

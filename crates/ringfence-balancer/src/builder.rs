@@ -5,7 +5,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tracing::Instrument;
 
-use crate::owner::Owner;
+use crate::handle::TaskGuard;
 use crate::shared::Shared;
 use crate::task::Task;
 use crate::{Balancer, BalancerConfig, BuildError};
@@ -49,7 +49,7 @@ impl BalancerBuilder {
         let task = Task::new(Arc::clone(&shared), supervisor, sender);
         let task = runtime.spawn(task.run().instrument(span)).abort_handle();
         Ok(Balancer {
-            owner: Arc::new(Owner::new(shared, task, answered)),
+            guard: Arc::new(TaskGuard::new(shared, task, answered)),
         })
     }
 }

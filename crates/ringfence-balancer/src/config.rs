@@ -3,7 +3,7 @@ use std::time::Duration;
 use ringfence_core::{RingConfig, TagRouting, ViewConfig};
 use ringfence_discovery::WatchConfig;
 
-use crate::{ConfigError, MAX_CANDIDATES, OutlierConfig, RetryBudget};
+use crate::{ConfigError, MAX_CANDIDATES, OutlierConfig, RetryBudgetConfig};
 
 /// What happens with a request that has no key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -22,6 +22,9 @@ pub enum MissingKey {
 
 /// Settings of a [`Balancer`](crate::Balancer).
 ///
+/// A number or a waiting time of zero switches off what it limits, where its setter says so; what a
+/// [`WatchConfig`] can do without has a setter called `without_…`.
+///
 /// ```
 /// use ringfence_balancer::{BalancerConfig, MissingKey};
 ///
@@ -31,13 +34,12 @@ pub enum MissingKey {
 /// assert_eq!(config.max_attempts(), 2);
 /// # Ok::<(), ringfence_balancer::ConfigError>(())
 /// ```
-#[derive(Debug, Clone)]
-#[non_exhaustive]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BalancerConfig {
     view: ViewConfig,
     watch: WatchConfig,
     outlier: OutlierConfig,
-    retry_budget: RetryBudget,
+    retry_budget: RetryBudgetConfig,
     missing_key: MissingKey,
     update_merge_window: Duration,
     max_merge_delay: Duration,
@@ -53,7 +55,7 @@ impl Default for BalancerConfig {
             view: ViewConfig::default(),
             watch: WatchConfig::default(),
             outlier: OutlierConfig::default(),
-            retry_budget: RetryBudget::default(),
+            retry_budget: RetryBudgetConfig::default(),
             missing_key: MissingKey::default(),
             update_merge_window: Duration::from_millis(200),
             max_merge_delay: Duration::from_secs(2),
@@ -96,7 +98,7 @@ impl BalancerConfig {
 
     /// Hops allowed in relation to requests.
     #[must_use]
-    pub fn with_retry_budget(mut self, budget: RetryBudget) -> Self {
+    pub fn with_retry_budget(mut self, budget: RetryBudgetConfig) -> Self {
         self.retry_budget = budget;
         self
     }
@@ -132,12 +134,15 @@ impl BalancerConfig {
         Ok(self)
     }
 
-    /// How long [`Balancer::ready`](crate::Balancer::ready) waits for the first view; default 5 s. Zero
-    /// does not wait.
-    #[must_use]
-    pub fn with_ready_timeout(mut self, timeout: Duration) -> Self {
-        self.ready_timeout = timeout;
-        self
+    /// How long [`Balancer::ready`](crate::Balancer::ready) waits for the first view; default 5 s,
+    /// range 0..=24 h. Zero does not wait.
+    ///
+    /// # Errors
+    /// [`ConfigError`] above 24 h.
+    pub fn with_ready_timeout(mut self, timeout: Duration) -> Result<Self, ConfigError> {
+        let range = Duration::ZERO..=Duration::from_secs(24 * 60 * 60);
+        self.ready_timeout = ConfigError::check("ready_timeout", timeout, range)?;
+        Ok(self)
     }
 
     /// Candidates of a decision, the first one included; default 3, range 1..=8.
@@ -161,11 +166,13 @@ impl BalancerConfig {
         Ok(self)
     }
 
-    /// Longer keys count as absent and are counted; default 1,024 bytes.
-    #[must_use]
-    pub fn with_max_key_len(mut self, bytes: usize) -> Self {
-        self.max_key_len = bytes;
-        self
+    /// Longer keys count as absent and are counted; in bytes, default 1,024, range 1..=1,048,576.
+    ///
+    /// # Errors
+    /// [`ConfigError`] out of the range.
+    pub fn with_max_key_len(mut self, bytes: usize) -> Result<Self, ConfigError> {
+        self.max_key_len = ConfigError::check("max_key_len", bytes, 1..=1_048_576)?;
+        Ok(self)
     }
 
     /// How many different request tags have their pools prepared; default 1,024, range 1..=65,536.
@@ -204,7 +211,7 @@ impl BalancerConfig {
 
     /// Hops allowed in relation to requests.
     #[must_use]
-    pub fn retry_budget(&self) -> &RetryBudget {
+    pub fn retry_budget(&self) -> &RetryBudgetConfig {
         &self.retry_budget
     }
 

@@ -1,8 +1,7 @@
-use std::fmt;
-use std::sync::Arc;
+use std::{fmt, iter::FusedIterator, sync::Arc};
 
 use arrayvec::ArrayVec;
-use ringfence_core::{Instance, KeyHash};
+use ringfence_core::{Instance, KeyHash, Selector};
 
 use crate::node::{InFlight, Node, Seat};
 
@@ -10,6 +9,9 @@ use crate::node::{InFlight, Node, Seat};
 pub const MAX_CANDIDATES: usize = 8;
 
 /// An instance to try, with its node.
+///
+/// # Examples
+/// See [`Decision`].
 #[derive(Clone)]
 pub struct Candidate(pub(crate) Arc<Seat>);
 
@@ -48,31 +50,78 @@ impl fmt::Debug for Candidate {
     }
 }
 
+/// At least one candidate, and room for the rest.
+#[derive(Debug, Clone)]
+pub(crate) struct Candidates {
+    first: Candidate,
+    rest: ArrayVec<Candidate, { MAX_CANDIDATES - 1 }>,
+}
+
+impl Candidates {
+    /// `None` if there is none; what there is no room for is left out.
+    pub(crate) fn collect(candidates: impl IntoIterator<Item = Candidate>) -> Option<Self> {
+        let mut candidates = candidates.into_iter();
+        let first = candidates.next()?;
+        let rest = candidates.take(MAX_CANDIDATES - 1).collect();
+        Some(Self { first, rest })
+    }
+}
+
 /// The record of one choice: the candidates in the order in which they are to be tried, and why.
+///
+/// # Examples
+/// ```
+/// use ringfence_balancer::{Balancer, PickRequest};
+/// use ringfence_core::Instance;
+/// use ringfence_discovery::StaticDiscovery;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let instances = [
+///     Instance::builder("a", "10.0.0.1:80").build()?,
+///     Instance::builder("b", "10.0.0.2:80").build()?,
+/// ];
+/// let source = StaticDiscovery::new().with_service("order", instances);
+/// let balancer = Balancer::builder(source, "order").build()?;
+/// balancer.ready().await?;
+///
+/// let decision = balancer.pick(&PickRequest::new().with_key("user-42"))?;
+/// let ids: Vec<_> = decision.candidates().map(|c| c.instance().id().as_str()).collect();
+/// assert_eq!(ids.len(), 2);
+/// assert_eq!(decision.instance().id().as_str(), ids[0]);
+/// assert!(decision.key_hash().is_some() && decision.stage() == 0 && !decision.is_panic());
+///
+/// let attempt = decision.first().begin();
+/// assert_eq!(decision.first().in_flight(), 1);
+/// # drop(attempt);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Decision {
-    pub(crate) candidates: ArrayVec<Candidate, MAX_CANDIDATES>,
+    pub(crate) candidates: Candidates,
     pub(crate) key_hash: Option<KeyHash>,
     pub(crate) epoch: u64,
     pub(crate) stage: usize,
+    pub(crate) pool: Arc<Selector>,
     pub(crate) panic: bool,
 }
 
 impl Decision {
-    /// The distinct candidates, the owner of the key first, then clockwise; never empty, at most
+    /// The distinct candidates, the owner of the key first, then clockwise; at least one, at most
     /// [`max_attempts`](crate::BalancerConfig::max_attempts).
     #[must_use]
-    pub fn candidates(&self) -> &[Candidate] {
-        &self.candidates
+    pub fn candidates(&self) -> impl ExactSizeIterator<Item = &Candidate> + Clone {
+        WithFirst {
+            first: Some(self.first()),
+            rest: self.candidates.rest.iter(),
+        }
     }
 
     /// The first candidate.
     #[must_use]
     pub fn first(&self) -> &Candidate {
-        match self.candidates.first() {
-            Some(first) => first,
-            None => unreachable!("a decision is made with at least one candidate"),
-        }
+        &self.candidates.first
     }
 
     /// The instance of the first candidate.
@@ -101,6 +150,12 @@ impl Decision {
         self.stage
     }
 
+    /// The pool that the candidates are from, by the condition that all its instances meet.
+    #[must_use]
+    pub fn pool(&self) -> &Arc<Selector> {
+        &self.pool
+    }
+
     /// Whether so few instances of the pool are usable that health and ejection were ignored.
     #[must_use]
     pub fn is_panic(&self) -> bool {
@@ -110,10 +165,57 @@ impl Decision {
 
 impl IntoIterator for Decision {
     type Item = Candidate;
-    type IntoIter = arrayvec::IntoIter<Candidate, MAX_CANDIDATES>;
+    type IntoIter = IntoCandidates;
 
     /// The candidates in their order.
-    fn into_iter(self) -> Self::IntoIter {
-        self.candidates.into_iter()
+    fn into_iter(self) -> IntoCandidates {
+        let Candidates { first, rest } = self.candidates;
+        IntoCandidates(WithFirst {
+            first: Some(first),
+            rest: rest.into_iter(),
+        })
     }
 }
+
+/// The candidates of a [`Decision`] in their order.
+#[derive(Debug, Clone)]
+pub struct IntoCandidates(
+    WithFirst<Candidate, arrayvec::IntoIter<Candidate, { MAX_CANDIDATES - 1 }>>,
+);
+
+impl Iterator for IntoCandidates {
+    type Item = Candidate;
+
+    fn next(&mut self) -> Option<Candidate> {
+        self.0.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl ExactSizeIterator for IntoCandidates {}
+impl FusedIterator for IntoCandidates {}
+
+/// `Chain` would not know its exact length.
+#[derive(Debug, Clone)]
+struct WithFirst<T, I> {
+    first: Option<T>,
+    rest: I,
+}
+
+impl<T, I: ExactSizeIterator<Item = T>> Iterator for WithFirst<T, I> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        self.first.take().or_else(|| self.rest.next())
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let len = usize::from(self.first.is_some()) + self.rest.len();
+        (len, Some(len))
+    }
+}
+
+impl<T, I: ExactSizeIterator<Item = T>> ExactSizeIterator for WithFirst<T, I> {}

@@ -1,60 +1,47 @@
 //! Choices for requests without a key.
 
-use std::sync::atomic::Ordering;
+use std::{iter, sync::atomic::Ordering};
 
-use arrayvec::ArrayVec;
 use ringfence_core::PoolView;
 
-use crate::MissingKey;
-use crate::decision::{Candidate, MAX_CANDIDATES};
-use crate::pick;
-use crate::shared::Shared;
-use crate::state::Published;
+use crate::{
+    MissingKey,
+    decision::Candidates,
+    published::Published,
+    seating::{candidate, seat},
+    shared::Shared,
+};
 
-/// Distinct eligible members, at most `limit`; none if there are none.
+/// Distinct eligible members, at most `limit`, which is above zero; `None` if there are none.
 pub(crate) fn choose(
     shared: &Shared,
     published: &Published,
     pool: &PoolView,
     limit: usize,
-    candidates: &mut ArrayVec<Candidate, MAX_CANDIDATES>,
-) {
+) -> Option<Candidates> {
     let eligible = pool.eligible();
     let start = match (shared.config.missing_key(), eligible.len()) {
-        (_, 0) => return,
+        (_, 0) => return None,
         (MissingKey::RoundRobin, len) => shared.turn.fetch_add(1, Ordering::Relaxed) % len,
         (_, len) => fastrand::usize(..len),
     };
     if shared.config.missing_key() == MissingKey::P2c && eligible.len() > 1 {
         let other = other_than(start, fastrand::usize(..eligible.len() - 1));
-        let pair = [start, other].map(|place| {
-            let member = eligible.get(place).copied();
-            member.and_then(|member| pick::candidate(published, pool, member))
-        });
-        let [Some(one), Some(two)] = pair else {
-            return;
-        };
+        let at = |place: usize| candidate(published, pool, *eligible.get(place)?);
+        let (one, two) = (at(start)?, at(other)?);
         let (less, more) = if two.in_flight() < one.in_flight() {
             (two, one)
         } else {
             (one, two)
         };
-        candidates.push(less);
-        if limit > 1 {
-            candidates.push(more);
-            let rest =
-                from(eligible, start).filter(|(place, _)| *place != start && *place != other);
-            pick::seat(
-                published,
-                pool,
-                rest.map(|(_, member)| member).take(limit - 2),
-                candidates,
-            );
-        }
-        return;
+        let rest = from(eligible, start)
+            .filter(|(place, _)| *place != start && *place != other)
+            .map(|(_, member)| member);
+        let drawn = iter::once(less).chain(iter::once(more));
+        return Candidates::collect(drawn.chain(seat(published, pool, rest)).take(limit));
     }
     let members = from(eligible, start).map(|(_, member)| member);
-    pick::seat(published, pool, members.take(limit), candidates);
+    Candidates::collect(seat(published, pool, members.take(limit)))
 }
 
 /// One of the places except `taken`, given a draw from one place fewer.

@@ -26,7 +26,7 @@
 //! balancer.ready().await?;
 //!
 //! let decision = balancer.pick(&PickRequest::new().with_key("tenant-42"))?;
-//! for (attempt, candidate) in decision.candidates().iter().enumerate() {
+//! for (attempt, candidate) in decision.candidates().enumerate() {
 //!     if attempt > 0 && !balancer.try_hop() {
 //!         break; // the retry budget is spent
 //!     }
@@ -54,7 +54,7 @@
 //! | health and ejection move nobody else's keys | they are judged while walking the ring, which stays the same |
 //! | counts return to where they were taken | the guard holds the node, not its name |
 //! | nothing outlives the last handle | task, watch and sockets end; departed nodes end with their last attempt |
-//! | bounded memory | prepared pools ([`BalancerConfig::max_pools`]), wishes for them, outlier records, reports: each has a limit |
+//! | bounded memory | prepared routes ([`BalancerConfig::max_pools`]), wishes for them, outlier records, reports: each has a limit |
 //!
 //! Two clients with the same settings that have seen the same snapshot choose the same candidates; what
 //! a client has learnt itself (ejections) and snapshots on their way may differ for a moment.
@@ -67,25 +67,29 @@ mod config;
 mod counter;
 mod decision;
 mod error;
+mod handle;
 mod keyless;
 mod merge;
 mod node;
-mod owner;
 mod pick;
+mod published;
 mod request;
 mod routes;
+mod seating;
 mod shared;
-mod state;
 mod status;
 mod task;
 
-pub use ringfence_core::{ConfigError, OutlierConfig, RetryBudget};
+pub use ringfence_core::{ConfigError, OutlierConfig, RetryBudgetConfig, RingConfig, TagRouting};
+pub use ringfence_discovery::{ServiceKey, WatchConfig};
 
-pub use balancer::Balancer;
-pub use builder::BalancerBuilder;
-pub use config::{BalancerConfig, MissingKey};
-pub use decision::{Candidate, Decision, MAX_CANDIDATES};
-pub use error::{BuildError, PickError};
-pub use node::{AttachmentKey, FailureKind, InFlight, Node, Outcome};
-pub use request::PickRequest;
-pub use status::{BalancerCounters, Status};
+pub use self::{
+    balancer::Balancer,
+    builder::BalancerBuilder,
+    config::{BalancerConfig, MissingKey},
+    decision::{Candidate, Decision, IntoCandidates, MAX_CANDIDATES},
+    error::{BuildError, PickError},
+    node::{AttachmentKey, FailureKind, InFlight, Node, Outcome},
+    request::PickRequest,
+    status::{BalancerCounters, Status},
+};

@@ -1,12 +1,17 @@
 //! From a request to its candidates, on one published state.
 
-use arrayvec::ArrayVec;
-use ringfence_core::{PoolView, Route};
+use std::sync::Arc;
 
-use crate::decision::{Candidate, Decision, MAX_CANDIDATES};
-use crate::shared::Shared;
-use crate::state::Published;
-use crate::{MissingKey, PickError, PickRequest, keyless};
+use ringfence_core::Route;
+
+use crate::{
+    MissingKey, PickError, PickRequest,
+    decision::{Candidate, Candidates, Decision},
+    keyless,
+    published::Published,
+    seating,
+    shared::Shared,
+};
 
 pub(crate) fn pick(
     shared: &Shared,
@@ -48,17 +53,12 @@ fn choose(
     };
     let limit = request.candidates(shared.config.max_attempts());
     let key = usable_key(shared, request);
-    let mut candidates = ArrayVec::new();
-    let key_hash = match key {
+    let (candidates, key_hash) = match key {
         Some(key) => {
             let hash = published.view.config().ring().hash_key(key);
-            seat(
-                published,
-                pool,
-                pool.walk(hash).take(limit),
-                &mut candidates,
-            );
-            Some(hash)
+            let walk = pool.walk(hash).take(limit);
+            let candidates = Candidates::collect(seating::seat(published, pool, walk));
+            (candidates, Some(hash))
         }
         None => {
             let missing_key = shared.config.missing_key();
@@ -68,13 +68,12 @@ fn choose(
                 });
             }
             shared.counters.keyless.increment();
-            keyless::choose(shared, published, pool, limit, &mut candidates);
-            None
+            (keyless::choose(shared, published, pool, limit), None)
         }
     };
-    if candidates.is_empty() {
+    let Some(candidates) = candidates else {
         return Err(shared.no_instances(published, route));
-    }
+    };
     if stage > 0 {
         shared.counters.fallbacks.increment();
     }
@@ -86,6 +85,7 @@ fn choose(
         key_hash,
         epoch: published.view.epoch(),
         stage,
+        pool: Arc::clone(pool.pool().selector()),
         panic: pool.is_panic(),
     })
 }
@@ -97,27 +97,6 @@ fn usable_key<'a>(shared: &Shared, request: &PickRequest<'a>) -> Option<&'a [u8]
         return None;
     }
     Some(key)
-}
-
-/// Turns members of a pool into candidates.
-pub(crate) fn seat(
-    published: &Published,
-    pool: &PoolView,
-    members: impl Iterator<Item = u32>,
-    candidates: &mut ArrayVec<Candidate, MAX_CANDIDATES>,
-) {
-    for member in members {
-        if let Some(candidate) = candidate(published, pool, member)
-            && candidates.try_push(candidate).is_err()
-        {
-            return;
-        }
-    }
-}
-
-pub(crate) fn candidate(published: &Published, pool: &PoolView, member: u32) -> Option<Candidate> {
-    let index = *pool.pool().members().get(member as usize)?;
-    published.seats.get(index as usize).cloned().map(Candidate)
 }
 
 /// All of the first `count` instances clockwise, however many.
@@ -137,10 +116,6 @@ pub(crate) fn owners(
         let Some((_, pool)) = route.chosen() else {
             return Err(shared.no_instances(published, route));
         };
-        Ok(pool
-            .walk(hash)
-            .take(count)
-            .filter_map(|member| candidate(published, pool, member))
-            .collect())
+        Ok(seating::seat(published, pool, pool.walk(hash).take(count)).collect())
     })
 }

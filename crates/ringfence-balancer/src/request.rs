@@ -7,6 +7,7 @@ use ringfence_core::RequestTags;
 ///
 /// let request = PickRequest::new().with_key(b"tenant-42");
 /// assert_eq!(request.key(), Some(&b"tenant-42"[..]));
+/// assert_eq!(PickRequest::new().with_key("").key(), None, "an empty key is none");
 /// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PickRequest<'a> {
@@ -22,12 +23,13 @@ impl<'a> PickRequest<'a> {
         Self::default()
     }
 
-    /// The bytes that are hashed. Equal bytes go to the same instance. Without a key, or with one
-    /// longer than [`max_key_len`](crate::BalancerConfig::max_key_len),
+    /// The bytes that are hashed. Equal bytes go to the same instance. Without a key, with an empty
+    /// one (which counts as absent) or one longer than
+    /// [`max_key_len`](crate::BalancerConfig::max_key_len),
     /// [`missing_key`](crate::BalancerConfig::missing_key) decides.
     #[must_use]
     pub fn with_key(mut self, key: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
-        self.key = Some(key.as_ref());
+        self.key = Some(key.as_ref()).filter(|key| !key.is_empty());
         self
     }
 
@@ -39,14 +41,15 @@ impl<'a> PickRequest<'a> {
     }
 
     /// At most this many candidates, where fewer than
-    /// [`max_attempts`](crate::BalancerConfig::max_attempts) will do; zero counts as one.
+    /// [`max_attempts`](crate::BalancerConfig::max_attempts) will do. Any number is legal: more than
+    /// that changes nothing, and there is always one, also at zero.
     #[must_use]
     pub fn with_max_candidates(mut self, candidates: usize) -> Self {
         self.max_candidates = Some(candidates.max(1));
         self
     }
 
-    /// The bytes that are hashed.
+    /// The bytes that are hashed, never empty.
     #[must_use]
     pub fn key(&self) -> Option<&'a [u8]> {
         self.key

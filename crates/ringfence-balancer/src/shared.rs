@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ringfence_core::{RequestTags, RetryBudgetState, Route};
+use ringfence_core::{RequestTags, RetryBudget, Route};
 use ringfence_discovery::{DiscoveryError, ServiceKey, WatchStatus};
 use tokio::time::Instant;
 
 use crate::counter::StripedCounter;
+use crate::node::NodeTotals;
+use crate::published::{Published, ViewCell};
 use crate::routes::RouteWishes;
-use crate::state::{Published, ViewCell};
 use crate::{BalancerConfig, PickError};
 
 /// Counters that requests raise.
@@ -34,8 +35,8 @@ pub(crate) struct TaskReport {
     pub(crate) merged: u64,
     pub(crate) ejections: u64,
     pub(crate) ejections_refused: u64,
-    pub(crate) pools_prepared: u64,
-    pub(crate) pools_evicted: u64,
+    pub(crate) routes_prepared: u64,
+    pub(crate) routes_evicted: u64,
     pub(crate) failed_builds: u64,
 }
 
@@ -50,8 +51,8 @@ pub(crate) struct Shared {
     pub(crate) untagged: RequestTags,
     /// Whose turn it is in round robin.
     pub(crate) turn: AtomicUsize,
-    pub(crate) nodes_alive: Arc<AtomicUsize>,
-    budget: Mutex<RetryBudgetState>,
+    pub(crate) nodes: Arc<NodeTotals>,
+    budget: Mutex<RetryBudget>,
     report: Mutex<TaskReport>,
 }
 
@@ -62,7 +63,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Shared {
     pub(crate) fn new(service: ServiceKey, config: BalancerConfig) -> Self {
-        let budget = RetryBudgetState::new(*config.retry_budget(), Instant::now().into_std());
+        let budget = RetryBudget::new(*config.retry_budget(), Instant::now().into_std());
         Self {
             service,
             cell: ViewCell::default(),
@@ -70,7 +71,7 @@ impl Shared {
             wishes: RouteWishes::new(config.max_pools()),
             untagged: RequestTags::new(),
             turn: AtomicUsize::new(0),
-            nodes_alive: Arc::default(),
+            nodes: Arc::default(),
             budget: Mutex::new(budget),
             report: Mutex::default(),
             config,
@@ -125,7 +126,7 @@ impl Shared {
 
     pub(crate) fn no_instances(&self, published: &Published, route: &Route) -> PickError {
         let service = self.service.clone();
-        if !published.known {
+        if !published.service_exists {
             return PickError::NoSuchService { service };
         }
         self.counters.no_instances.increment();

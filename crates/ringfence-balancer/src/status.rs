@@ -6,10 +6,35 @@ use ringfence_core::Fingerprint;
 use ringfence_discovery::{ServiceKey, WatchStatus};
 use tokio::time::Instant;
 
+use crate::FailureKind;
 use crate::node::Seat;
 use crate::shared::Shared;
 
 /// What a balancer is doing, for logs, metrics and tests.
+///
+/// # Examples
+/// ```
+/// use ringfence_balancer::{Balancer, PickRequest};
+/// use ringfence_core::Instance;
+/// use ringfence_discovery::StaticDiscovery;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let instances = [
+///     Instance::builder("a", "10.0.0.1:80").build()?,
+///     Instance::builder("b", "10.0.0.2:80").weight(0).build()?,
+/// ];
+/// let source = StaticDiscovery::new().with_service("order", instances);
+/// let balancer = Balancer::builder(source, "order").build()?;
+/// balancer.ready().await?;
+/// balancer.pick(&PickRequest::new())?;
+///
+/// let status = balancer.status();
+/// assert_eq!((status.epoch, status.instances, status.usable), (1, 2, 1));
+/// assert_eq!((status.counters.picks, status.stale_for), (1, None));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Status {
@@ -71,10 +96,18 @@ pub struct BalancerCounters {
     pub views_failed: u64,
     /// Snapshots that the merge window folded into a later one.
     pub snapshots_merged: u64,
-    /// Request tags whose pools were prepared.
-    pub pools_prepared: u64,
-    /// Request tags whose pools were dropped, because others were used more recently.
-    pub pools_evicted: u64,
+    /// Request tags whose route was prepared.
+    pub routes_prepared: u64,
+    /// Request tags whose route was dropped, because others were used more recently.
+    pub routes_evicted: u64,
+    /// Attempts reported as [`FailureKind::Connect`](crate::FailureKind::Connect).
+    pub failures_connect: u64,
+    /// Attempts reported as [`FailureKind::Timeout`](crate::FailureKind::Timeout).
+    pub failures_timeout: u64,
+    /// Attempts reported as [`FailureKind::Reset`](crate::FailureKind::Reset).
+    pub failures_reset: u64,
+    /// Attempts reported as [`FailureKind::Status`](crate::FailureKind::Status).
+    pub failures_status: u64,
     /// Ejections.
     pub ejections: u64,
     /// Ejections that the limits forbade.
@@ -100,13 +133,13 @@ impl Status {
             service: shared.service.clone(),
             epoch: view.map_or(0, |view| view.epoch()),
             fingerprint: view.map(|view| view.whole_ring().fingerprint()),
-            service_exists: state.as_ref().is_some_and(|state| state.known),
+            service_exists: state.as_ref().is_some_and(|state| state.service_exists),
             instances: seats.len(),
             usable: seats.iter().filter(is_usable).count(),
             ejected: seats.iter().filter(|seat| seat.node.is_ejected()).count(),
             pools: count_pools(false),
             pools_in_panic: count_pools(true),
-            nodes: shared.nodes_alive.load(Ordering::Relaxed),
+            nodes: shared.nodes.alive(),
             stale_for: report
                 .watch
                 .stale_since
@@ -125,8 +158,12 @@ impl Status {
                 views_discarded: shared.cell.discarded(),
                 views_failed: report.failed_builds,
                 snapshots_merged: report.merged,
-                pools_prepared: report.pools_prepared,
-                pools_evicted: report.pools_evicted,
+                routes_prepared: report.routes_prepared,
+                routes_evicted: report.routes_evicted,
+                failures_connect: shared.nodes.failures(FailureKind::Connect),
+                failures_timeout: shared.nodes.failures(FailureKind::Timeout),
+                failures_reset: shared.nodes.failures(FailureKind::Reset),
+                failures_status: shared.nodes.failures(FailureKind::Status),
                 ejections: report.ejections,
                 ejections_refused: report.ejections_refused,
             },

@@ -4,6 +4,8 @@
     reason = "helpers of tests, where a failure is to end the test"
 )]
 
+use std::time::{Duration, Instant};
+
 use ringfence_balancer::{Balancer, BalancerConfig, MissingKey, Outcome, PickRequest};
 use ringfence_core::{Instance, RequestTags};
 use ringfence_discovery::{MemoryRegistry, ServiceKey};
@@ -31,6 +33,14 @@ async fn balancer(instances: usize, missing_key: MissingKey) -> Balancer {
     balancer
 }
 
+async fn prepared(balancer: &Balancer, tags: &RequestTags) {
+    let start = Instant::now();
+    while balancer.view().expect("ready").route(tags).is_none() {
+        assert!(start.elapsed() < Duration::from_secs(20), "never prepared");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
 #[tokio::test]
 async fn a_pick_and_its_report_allocate_nothing() {
     let tags = RequestTags::new().with_zone("a");
@@ -40,6 +50,7 @@ async fn a_pick_and_its_report_allocate_nothing() {
             let balancer = balancer(instances, missing_key).await;
             let pick = |request: &PickRequest<'_>| {
                 let decision = balancer.pick(request).expect("one");
+                assert!(!decision.pool().is_any());
                 decision.first().begin().report(Outcome::Success);
             };
             let all = || {
@@ -52,9 +63,7 @@ async fn a_pick_and_its_report_allocate_nothing() {
                 }
             };
             all();
-            while balancer.view().expect("ready").route(&tags).is_none() {
-                tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-            }
+            prepared(&balancer, &tags).await;
             // This thread's first use of what is made once for each thread is behind us.
             let counted = allocations(all);
             assert_eq!(

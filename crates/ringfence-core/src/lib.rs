@@ -53,7 +53,7 @@ pub use self::{
     },
     outlier::{EjectionVerdict, OutlierConfig, OutlierDetector},
     pool::{Attribute, Match, Pool, Selector},
-    retry_budget::{RetryBudget, RetryBudgetState},
+    retry_budget::{RetryBudget, RetryBudgetConfig},
     ring::{Fingerprint, KeyHash, Ring, RingConfig, Walk},
     routing::{Fallback, RequestTags, Stage, TagRouting, TagRule},
     snapshot::{InstanceChange, Snapshot, SnapshotDiff},

@@ -17,20 +17,19 @@ const TOKEN: u64 = 1_000_000;
 /// sees at most that much extra load.
 ///
 /// ```
-/// use ringfence_core::RetryBudget;
+/// use ringfence_core::RetryBudgetConfig;
 ///
-/// let budget = RetryBudget::default().with_percent(50)?.with_min_per_second(0);
-/// assert_eq!(budget.percent(), 50);
+/// let config = RetryBudgetConfig::default().with_percent(50)?.with_min_per_second(0);
+/// assert_eq!(config.percent(), 50);
 /// # Ok::<(), ringfence_core::ConfigError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct RetryBudget {
+pub struct RetryBudgetConfig {
     percent: u32,
     min_per_second: u32,
 }
 
-impl Default for RetryBudget {
+impl Default for RetryBudgetConfig {
     fn default() -> Self {
         Self {
             percent: 20,
@@ -39,7 +38,7 @@ impl Default for RetryBudget {
     }
 }
 
-impl RetryBudget {
+impl RetryBudgetConfig {
     /// Hops allowed for each hundred requests; default 20, range 0..=1,000. Zero leaves the floor only.
     ///
     /// # Errors
@@ -49,7 +48,7 @@ impl RetryBudget {
         Ok(self)
     }
 
-    /// Hops allowed in each second whatever the traffic is; default 3. Zero switches the floor off.
+    /// Hops allowed in each second whatever the traffic is; default 3, any number. Zero switches the floor off.
     #[must_use]
     pub fn with_min_per_second(mut self, hops: u32) -> Self {
         self.min_per_second = hops;
@@ -75,21 +74,21 @@ struct Half {
     hops: u64,
 }
 
-/// The arithmetic of a [`RetryBudget`]; knows no clock.
+/// The arithmetic of a [`RetryBudgetConfig`]; knows no clock.
 ///
 /// # Examples
 /// ```
 /// use std::time::Instant;
-/// use ringfence_core::{RetryBudget, RetryBudgetState};
+/// use ringfence_core::{RetryBudgetConfig, RetryBudget};
 ///
 /// let now = Instant::now();
-/// let mut state = RetryBudgetState::new(RetryBudget::default(), now);
-/// let hops = (0..100).filter(|_| state.try_hop(10, now)).count();
+/// let mut budget = RetryBudget::new(RetryBudgetConfig::default(), now);
+/// let hops = (0..100).filter(|_| budget.try_hop(10, now)).count();
 /// assert_eq!(hops, 2 + 3, "a fifth of ten requests, and the floor");
 /// ```
 #[derive(Debug)]
-pub struct RetryBudgetState {
-    config: RetryBudget,
+pub struct RetryBudget {
+    config: RetryBudgetConfig,
     /// Requests ever made, as seen by the last `fold`.
     seen: u64,
     older: Half,
@@ -100,14 +99,14 @@ pub struct RetryBudgetState {
     floor_at: Instant,
 }
 
-impl RetryBudgetState {
+impl RetryBudget {
     /// How often [`fold`](Self::fold) must be called at least. The window is kept in two halves of this length; the older one
     /// falls out when the younger one is full.
     pub const FOLD_INTERVAL: Duration = Duration::from_secs(5);
 
     /// A full floor and no requests yet.
     #[must_use]
-    pub fn new(config: RetryBudget, now: Instant) -> Self {
+    pub fn new(config: RetryBudgetConfig, now: Instant) -> Self {
         Self {
             config,
             seen: 0,
@@ -174,45 +173,50 @@ mod tests {
 
     use super::*;
 
-    fn hops(state: &mut RetryBudgetState, requests: u64, now: Instant, tries: usize) -> usize {
-        (0..tries).filter(|_| state.try_hop(requests, now)).count()
+    fn hops(budget: &mut RetryBudget, requests: u64, now: Instant, tries: usize) -> usize {
+        (0..tries).filter(|_| budget.try_hop(requests, now)).count()
     }
 
     #[test]
     fn a_thousand_failing_requests_hop_at_most_203_times() {
         let now = Instant::now();
-        let mut state = RetryBudgetState::new(RetryBudget::default(), now);
-        assert_eq!(hops(&mut state, 1_000, now, 2_000), 203);
+        let mut budget = RetryBudget::new(RetryBudgetConfig::default(), now);
+        assert_eq!(hops(&mut budget, 1_000, now, 2_000), 203);
     }
 
     #[test]
     fn the_same_holds_after_an_hour_of_quiet() {
         let start = Instant::now();
-        let mut state = RetryBudgetState::new(RetryBudget::default(), start);
+        let mut budget = RetryBudget::new(RetryBudgetConfig::default(), start);
         let now = start + Duration::from_secs(3_600);
-        assert_eq!(hops(&mut state, 1_000, now, 2_000), 203);
+        assert_eq!(hops(&mut budget, 1_000, now, 2_000), 203);
     }
 
     #[test]
     fn low_traffic_lives_on_the_floor() {
         let start = Instant::now();
-        let mut state = RetryBudgetState::new(RetryBudget::default(), start);
+        let mut budget = RetryBudget::new(RetryBudgetConfig::default(), start);
         for second in 0..60 {
             let now = start + Duration::from_secs(second);
-            assert!(hops(&mut state, second * 2, now, 2) == 2, "second {second}");
+            assert!(
+                hops(&mut budget, second * 2, now, 2) == 2,
+                "second {second}"
+            );
         }
     }
 
     #[test]
     fn the_floor_does_not_pile_up() {
         let start = Instant::now();
-        let config = RetryBudget::default().with_percent(0).expect("in range");
-        let mut state = RetryBudgetState::new(config, start);
-        assert_eq!(hops(&mut state, 0, start, 10), 3);
+        let config = RetryBudgetConfig::default()
+            .with_percent(0)
+            .expect("in range");
+        let mut budget = RetryBudget::new(config, start);
+        assert_eq!(hops(&mut budget, 0, start, 10), 3);
         let later = start + Duration::from_secs(600);
-        assert_eq!(hops(&mut state, 0, later, 10), 3);
+        assert_eq!(hops(&mut budget, 0, later, 10), 3);
         assert_eq!(
-            hops(&mut state, 0, later + Duration::from_millis(400), 10),
+            hops(&mut budget, 0, later + Duration::from_millis(400), 10),
             1
         );
     }
@@ -220,29 +224,29 @@ mod tests {
     #[test]
     fn requests_older_than_the_window_earn_nothing() {
         let start = Instant::now();
-        let config = RetryBudget::default().with_min_per_second(0);
-        let mut state = RetryBudgetState::new(config, start);
-        state.fold(1_000_000, start);
-        assert_eq!(hops(&mut state, 1_000_000, start + WINDOW * 2, 10), 0);
+        let config = RetryBudgetConfig::default().with_min_per_second(0);
+        let mut budget = RetryBudget::new(config, start);
+        budget.fold(1_000_000, start);
+        assert_eq!(hops(&mut budget, 1_000_000, start + WINDOW * 2, 10), 0);
     }
 
     #[test]
     fn nothing_allowed_means_nothing() {
         let now = Instant::now();
-        let config = RetryBudget::default()
+        let config = RetryBudgetConfig::default()
             .with_min_per_second(0)
             .with_percent(0)
             .expect("in range");
-        let mut state = RetryBudgetState::new(config, now);
-        assert_eq!(hops(&mut state, 1_000, now, 10), 0);
-        assert!(RetryBudget::default().with_percent(1_001).is_err());
+        let mut budget = RetryBudget::new(config, now);
+        assert_eq!(hops(&mut budget, 1_000, now, 10), 0);
+        assert!(RetryBudgetConfig::default().with_percent(1_001).is_err());
     }
 
     #[test]
     fn a_clock_that_steps_back_is_harmless() {
         let now = Instant::now() + Duration::from_secs(100);
-        let mut state = RetryBudgetState::new(RetryBudget::default(), now);
-        assert!(state.try_hop(0, now - Duration::from_secs(50)));
+        let mut budget = RetryBudget::new(RetryBudgetConfig::default(), now);
+        assert!(budget.try_hop(0, now - Duration::from_secs(50)));
     }
 
     proptest! {
@@ -253,17 +257,17 @@ mod tests {
             floor in 0..10_u32,
             steps in prop::collection::vec((0..50_u64, 0..50_usize, 0..4_000_u64), 1..100),
         ) {
-            let config = RetryBudget::default()
+            let config = RetryBudgetConfig::default()
                 .with_percent(percent)
                 .expect("in range")
                 .with_min_per_second(floor);
             let start = Instant::now();
-            let mut state = RetryBudgetState::new(config, start);
+            let mut budget = RetryBudget::new(config, start);
             let (mut requests, mut granted, mut now) = (0, 0, start);
             for (made, tries, pause) in steps {
                 requests += made;
                 now += Duration::from_millis(pause);
-                granted += hops(&mut state, requests, now, tries) as u64;
+                granted += hops(&mut budget, requests, now, tries) as u64;
                 let seconds = (now - start).as_secs() + 2;
                 let allowed = requests * u64::from(percent) / 100 + seconds * u64::from(floor);
                 prop_assert!(granted <= allowed, "{granted} > {allowed}");

@@ -12,7 +12,7 @@ use common::{Cluster, Once as _, config, keyed, poll_once};
 use futures_util::future::join_all;
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
-use ringfence_balancer::{MissingKey, OutlierConfig, RetryBudget};
+use ringfence_balancer::{MissingKey, OutlierConfig, RetryBudgetConfig};
 use ringfence_testkit::{ProbeAnswer, ProbeService};
 use ringfence_tower::{
     Classify, Error, ErrorKind, Idempotent, KeySource, RequestTags, RetryPolicy, Ringfence,
@@ -399,7 +399,7 @@ async fn hops_stay_within_the_budget() {
     }
     assert!(probe.calls().len() <= 1_203, "{}", probe.calls().len());
 
-    let budget = RetryBudget::default()
+    let budget = RetryBudgetConfig::default()
         .with_percent(0)
         .unwrap()
         .with_min_per_second(0);

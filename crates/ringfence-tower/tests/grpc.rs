@@ -336,7 +336,7 @@ async fn a_half_read_stream_that_is_dropped_leaves_no_count() {
 async fn packets_that_vanish_on_connect_delay_nobody_twice() {
     let silent = SilentAddress::new().unwrap();
     let b = EchoServer::bind("b").await.unwrap();
-    let budget = ringfence_balancer::RetryBudget::default().with_min_per_second(100);
+    let budget = ringfence_balancer::RetryBudgetConfig::default().with_min_per_second(100);
     let config = config().with_retry_budget(budget);
     let addresses = [silent.address().to_string(), b.address().to_string()];
     let instances = [("a", &*addresses[0]), ("b", &*addresses[1])];

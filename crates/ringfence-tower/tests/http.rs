@@ -18,7 +18,7 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use ringfence_balancer::{OutlierConfig, RetryBudget};
+use ringfence_balancer::{OutlierConfig, RetryBudgetConfig};
 use ringfence_testkit::{Answer, Backend, Behaviour, OnConnect, RefusedAddress, SilentAddress};
 use ringfence_tower::{Authority, Body, ErrorKind, Idempotent, RetryPolicy, Ringfence, RoutingKey};
 
@@ -380,7 +380,7 @@ async fn a_closed_port_is_a_hop_then_an_ejection_then_a_return() {
         .unwrap();
     let instances = [("a", &*at_a), ("b", &*at_b)];
     // The first requests of a service have earned few hops yet.
-    let budget = RetryBudget::default().with_min_per_second(10);
+    let budget = RetryBudgetConfig::default().with_min_per_second(10);
     let config = config().with_outlier(outlier).with_retry_budget(budget);
     let cluster = Cluster::with_config(&instances, config).await;
     let client = cluster.layer().wrap(http1());

@@ -50,7 +50,7 @@ pub use self::{
     balancer::{
         Balancer, BalancerBuilder, BalancerConfig, BuildError, Candidate, ConfigError, Decision,
         FailureKind, InFlight, MissingKey, Outcome, OutlierConfig, PickError, PickRequest,
-        RetryBudget,
+        RetryBudgetConfig,
     },
     core::{
         Address, Attribute, Fallback, Health, Instance, InstanceBuilder, InstanceError, InstanceId,

@@ -58,7 +58,8 @@ impl<T> fmt::Debug for AttachmentKey<T> {
 
 struct Link {
     key: u64,
-    value: OnceLock<Box<dyn Any + Send + Sync>>,
+    /// The key's `OnceLock<T>`.
+    value: Box<dyn Any + Send + Sync>,
     next: OnceLock<Box<Link>>,
 }
 
@@ -74,26 +75,19 @@ impl Attachments {
         T: Send + Sync + 'static,
         F: FnOnce() -> T,
     {
-        let link = self.link(key.id);
-        let value = link.value.get_or_init(|| Box::new(init()));
-        match value.downcast_ref() {
-            Some(value) => value,
-            None => unreachable!("a key is unique and bound to its type"),
-        }
-    }
-
-    fn link(&self, key: u64) -> &Link {
         let mut place = &self.head;
         loop {
             let link = place.get_or_init(|| {
                 Box::new(Link {
-                    key,
-                    value: OnceLock::new(),
+                    key: key.id,
+                    value: Box::new(OnceLock::<T>::new()),
                     next: OnceLock::new(),
                 })
             });
-            if link.key == key {
-                return link;
+            if link.key == key.id
+                && let Some(value) = link.value.downcast_ref::<OnceLock<T>>()
+            {
+                return value.get_or_init(init);
             }
             place = &link.next;
         }

@@ -12,6 +12,29 @@ use super::{Era, Node, Outcome, Seat};
 /// was taken from, whatever happened to the instance meanwhile. Dropped without a
 /// [`report`](Self::report) it is neutral for outlier detection, which is right for a caller that
 /// went away.
+///
+/// # Examples
+/// ```
+/// use ringfence_balancer::{Balancer, FailureKind, Outcome, PickRequest};
+/// use ringfence_core::Instance;
+/// use ringfence_discovery::StaticDiscovery;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let source = StaticDiscovery::new()
+///     .with_service("order", [Instance::builder("a", "10.0.0.1:80").build()?]);
+/// let balancer = Balancer::builder(source, "order").build()?;
+/// balancer.ready().await?;
+///
+/// let mut attempt = balancer.pick(&PickRequest::new())?.first().begin();
+/// assert_eq!(attempt.node().in_flight(), 1);
+/// attempt.report(Outcome::Failure(FailureKind::Timeout));
+/// drop(attempt);
+/// assert_eq!(balancer.pick(&PickRequest::new())?.first().in_flight(), 0);
+/// assert_eq!(balancer.status().counters.failures_timeout, 1);
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "the attempt counts as over when this is dropped"]
 pub struct InFlight {
     seat: Arc<Seat>,

@@ -7,9 +7,12 @@ mod outcome;
 mod table;
 #[cfg(test)]
 mod tests;
+mod totals;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, AtomicU64, Ordering},
+};
 
 use ringfence_core::{Address, Instance, InstanceId, Scheme};
 
@@ -22,6 +25,7 @@ pub use self::{
 pub(crate) use self::{
     failures::{FailureSender, failure_channel},
     table::NodeTable,
+    totals::NodeTotals,
 };
 
 /// What makes two records of a registry the same running server.
@@ -85,12 +89,12 @@ pub struct Node {
     successes: AtomicU64,
     attachments: Attachments,
     failures: failures::FailureReporter,
-    alive: Arc<AtomicUsize>,
+    totals: Arc<NodeTotals>,
 }
 
 impl Node {
-    fn new(identity: NodeIdentity, failures: FailureSender, alive: Arc<AtomicUsize>) -> Self {
-        alive.fetch_add(1, Ordering::Relaxed);
+    fn new(identity: NodeIdentity, failures: FailureSender, totals: Arc<NodeTotals>) -> Self {
+        totals.born();
         Self {
             identity,
             in_flight: AtomicU64::new(0),
@@ -99,7 +103,7 @@ impl Node {
             successes: AtomicU64::new(0),
             attachments: Attachments::default(),
             failures: failures::FailureReporter::new(failures),
-            alive,
+            totals,
         }
     }
 
@@ -151,6 +155,9 @@ impl Node {
     }
 
     fn record(&self, outcome: Outcome, begun: Era) {
+        if let Outcome::Failure(kind) = outcome {
+            self.totals.failed(kind);
+        }
         // A request that began before an ejection, or during one, says nothing about the time after it.
         if begun.is_ejected() || begun != self.era() {
             return;
@@ -199,6 +206,6 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        self.alive.fetch_sub(1, Ordering::Relaxed);
+        self.totals.died();
     }
 }

@@ -1,10 +1,9 @@
 use std::collections::HashMap;
-use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
 
 use ringfence_core::Snapshot;
 
-use super::{FailureSender, Node, NodeIdentity, Seat};
+use super::{FailureSender, Node, NodeIdentity, NodeTotals, Seat};
 
 /// The nodes of a service by identity.
 ///
@@ -14,15 +13,15 @@ use super::{FailureSender, Node, NodeIdentity, Seat};
 #[derive(Debug)]
 pub(crate) struct NodeTable {
     nodes: HashMap<NodeIdentity, Weak<Node>>,
-    alive: Arc<AtomicUsize>,
+    totals: Arc<NodeTotals>,
     failures: FailureSender,
 }
 
 impl NodeTable {
-    pub(crate) fn new(failures: FailureSender, alive: Arc<AtomicUsize>) -> Self {
+    pub(crate) fn new(failures: FailureSender, totals: Arc<NodeTotals>) -> Self {
         Self {
             nodes: HashMap::new(),
-            alive,
+            totals,
             failures,
         }
     }
@@ -64,7 +63,7 @@ impl NodeTable {
         let node = Arc::new(Node::new(
             identity.clone(),
             self.failures.clone(),
-            Arc::clone(&self.alive),
+            Arc::clone(&self.totals),
         ));
         self.nodes.insert(identity, Arc::downgrade(&node));
         node

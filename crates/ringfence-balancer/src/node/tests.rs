@@ -1,14 +1,16 @@
-use std::sync::atomic::AtomicUsize;
-
 use ringfence_core::Snapshot;
 use tokio::sync::mpsc;
 
 use super::*;
 
-fn table(threshold: u32) -> (NodeTable, mpsc::Receiver<NodeIdentity>, Arc<AtomicUsize>) {
+fn table(threshold: u32) -> (NodeTable, mpsc::Receiver<NodeIdentity>, Arc<NodeTotals>) {
     let (sender, receiver) = failure_channel(threshold);
-    let alive = Arc::new(AtomicUsize::new(0));
-    (NodeTable::new(sender, Arc::clone(&alive)), receiver, alive)
+    let totals = Arc::<NodeTotals>::default();
+    (
+        NodeTable::new(sender, Arc::clone(&totals)),
+        receiver,
+        totals,
+    )
 }
 
 fn snapshot(instances: &[(&str, &str)]) -> Snapshot {
@@ -26,7 +28,7 @@ fn fail(seat: &Arc<Seat>, times: usize) {
 
 #[test]
 fn a_returning_instance_finds_its_running_attempts() {
-    let (mut table, _receiver, alive) = table(5);
+    let (mut table, _receiver, totals) = table(5);
     let full = snapshot(&[("a", "10.0.0.1:80"), ("b", "10.0.0.2:80")]);
     let first = table.seat(&full, &[]);
     let running = first[0].begin();
@@ -36,9 +38,9 @@ fn a_returning_instance_finds_its_running_attempts() {
     assert_eq!(back[0].node.in_flight(), 1);
     drop(running);
     assert_eq!(back[0].node.in_flight(), 0);
-    assert_eq!(alive.load(Ordering::Relaxed), 2);
+    assert_eq!(totals.alive(), 2);
     drop((without, back));
-    assert_eq!(alive.load(Ordering::Relaxed), 0);
+    assert_eq!(totals.alive(), 0);
 }
 
 #[test]

@@ -1,15 +1,15 @@
 //! How urgent a snapshot is, and the log lines that tell what a new view moved.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use ringfence_core::{Instance, Snapshot, SnapshotDiff, View};
 use tracing::{debug, info};
 
 use crate::merge::Urgency;
-use crate::state::Published;
+use crate::published::Published;
 
 pub(crate) fn urgency(published: Option<&Published>, newer: &Snapshot) -> Urgency {
-    let Some(published) = published.filter(|published| published.known) else {
+    let Some(published) = published.filter(|published| published.service_exists) else {
         return Urgency::AtOnce;
     };
     let current = published.view.snapshot();
@@ -61,6 +61,9 @@ pub(crate) fn log(before: Option<&View>, view: &View) {
             added = added.len(),
             removed = removed.len(),
             changed = changed.len(),
+            came = %Few(&added),
+            went = %Few(&removed),
+            differ = %Few(&changed.iter().map(|change| &change.id).collect::<Vec<_>>()),
             "view published"
         );
     }
@@ -69,5 +72,40 @@ pub(crate) fn log(before: Option<&View>, view: &View) {
         (0, pools @ 1..) => info!(pools, "panic: too few usable instances, health is ignored"),
         (1.., 0) => info!("panic is over"),
         _ => {}
+    }
+}
+
+/// Most ids of one kind in a log line.
+const MAX_IDS: usize = 8;
+
+/// The first ids of a list, and how many more there are.
+struct Few<'a, T>(&'a [T]);
+
+impl<T: fmt::Display> fmt::Display for Few<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, id) in self.0.iter().take(MAX_IDS).enumerate() {
+            let comma = if place == 0 { "" } else { ", " };
+            write!(f, "{comma}{id}")?;
+        }
+        match self.0.len().saturating_sub(MAX_IDS) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_line_names_a_few() {
+        assert_eq!(Few::<u32>(&[]).to_string(), "");
+        assert_eq!(Few(&["a", "b"]).to_string(), "a, b");
+        let many: Vec<_> = (0..1_000).collect();
+        assert_eq!(
+            Few(&many).to_string(),
+            "0, 1, 2, 3, 4, 5, 6, 7 and 992 more"
+        );
     }
 }

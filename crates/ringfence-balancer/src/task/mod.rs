@@ -7,13 +7,14 @@ mod publishing;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ringfence_core::{OutlierDetector, RetryBudgetState, Snapshot};
+use ringfence_core::{OutlierDetector, RetryBudget, Snapshot, View};
 use ringfence_discovery::{Event, Supervisor};
 use tokio::sync::{mpsc, watch};
 use tokio::task::yield_now;
 use tokio::time::{Instant as TokioInstant, sleep_until};
 use tracing::{info, warn};
 
+use self::publishing::Plan;
 use crate::merge::Merger;
 use crate::node::{NodeIdentity, NodeTable, failure_channel};
 use crate::routes::RouteCache;
@@ -21,11 +22,14 @@ use crate::shared::{Shared, TaskReport};
 
 /// New tags are prepared at most this often, so that a flood of them cannot keep the task busy.
 const PREPARE_INTERVAL: Duration = Duration::from_millis(100);
+
 pub(crate) struct Task {
     shared: Arc<Shared>,
     supervisor: Supervisor,
     merger: Merger<Arc<Snapshot>>,
     table: NodeTable,
+    /// Replaced in a test that needs a fault in it.
+    build: fn(Plan) -> View,
     detector: OutlierDetector<NodeIdentity>,
     failures: mpsc::Receiver<NodeIdentity>,
     /// Nodes that keep failing but must stay in for now; asked again when the limits may allow more.
@@ -55,14 +59,15 @@ impl Task {
         Self {
             supervisor,
             merger: Merger::new(config.update_merge_window(), config.max_merge_delay()),
-            table: NodeTable::new(sender, Arc::clone(&shared.nodes_alive)),
+            build: Plan::build,
+            table: NodeTable::new(sender, Arc::clone(&shared.nodes)),
             detector: OutlierDetector::new(*config.outlier()),
             failures,
             refused: Vec::new(),
             routes: RouteCache::new(config.max_pools()),
             prepare_at: None,
             prepared_at: None,
-            fold_at: now() + RetryBudgetState::FOLD_INTERVAL,
+            fold_at: now() + RetryBudget::FOLD_INTERVAL,
             report: TaskReport::default(),
             answered,
             shared,
@@ -128,7 +133,7 @@ impl Task {
         let now = now();
         if self.fold_at <= now {
             self.shared.fold_budget();
-            self.fold_at = now + RetryBudgetState::FOLD_INTERVAL;
+            self.fold_at = now + RetryBudget::FOLD_INTERVAL;
         }
         if let Some(snapshot) = self.merger.due(now) {
             self.apply(snapshot, true).await;
@@ -159,8 +164,8 @@ impl Task {
     fn update_report(&mut self) {
         self.report.watch = self.supervisor.status().clone();
         self.report.merged = self.merger.merged();
-        self.report.pools_prepared = self.routes.prepared();
-        self.report.pools_evicted = self.routes.evicted();
+        self.report.routes_prepared = self.routes.prepared();
+        self.report.routes_evicted = self.routes.evicted();
         self.shared.set_report(self.report.clone());
     }
 }

@@ -8,7 +8,7 @@ use tracing::error;
 
 use super::{Task, changes, now};
 use crate::node::{NodeIdentity, Seat};
-use crate::state::Published;
+use crate::published::Published;
 
 /// Views with more work than this (about one unit for each point or judged member) are built
 /// beside the runtime, so that a single-threaded one goes on serving.
@@ -16,7 +16,7 @@ const INLINE_WORK: usize = 200_000;
 
 impl Task {
     /// Makes a snapshot the one that requests see.
-    pub(super) async fn apply(&mut self, snapshot: Arc<Snapshot>, known: bool) {
+    pub(super) async fn apply(&mut self, snapshot: Arc<Snapshot>, service_exists: bool) {
         let before = self.shared.cell.load_full();
         let previous = before.as_ref().map(|state| &*state.seats);
         let seats: Arc<[Arc<Seat>]> = self.table.seat(&snapshot, previous.unwrap_or(&[])).into();
@@ -37,19 +37,24 @@ impl Task {
             .collect();
         self.mark(&ejected, true);
         self.ask_again();
-        self.publish(snapshot, seats, known).await;
+        self.publish(snapshot, seats, service_exists).await;
     }
 
     /// Publishes the same instances with what changed around them.
     pub(super) async fn republish(&mut self) {
         if let Some(state) = self.shared.cell.load_full() {
             let snapshot = Arc::clone(state.view.snapshot());
-            self.publish(snapshot, Arc::clone(&state.seats), state.known)
+            self.publish(snapshot, Arc::clone(&state.seats), state.service_exists)
                 .await;
         }
     }
 
-    async fn publish(&mut self, snapshot: Arc<Snapshot>, seats: Arc<[Arc<Seat>]>, known: bool) {
+    async fn publish(
+        &mut self,
+        snapshot: Arc<Snapshot>,
+        seats: Arc<[Arc<Seat>]>,
+        service_exists: bool,
+    ) {
         let before = self
             .shared
             .cell
@@ -66,11 +71,12 @@ impl Task {
             tags,
             seats: Arc::clone(&seats),
         };
+        let build = self.build;
         let view = if work > INLINE_WORK {
-            let beside = tokio::task::spawn_blocking(|| plan.build());
+            let beside = tokio::task::spawn_blocking(move || build(plan));
             beside.await.map_err(|error| error.to_string())
         } else {
-            guarded(|| plan.build())
+            guarded(|| build(plan))
         };
         let view = match view {
             Ok(view) => view,
@@ -84,7 +90,7 @@ impl Task {
         let published = self.shared.cell.publish(Published {
             view: Arc::clone(&view),
             seats,
-            known,
+            service_exists,
         });
         if published {
             changes::log(before.as_deref(), &view);
@@ -107,7 +113,7 @@ fn guarded<T>(build: impl FnOnce() -> T) -> Result<T, String> {
 }
 
 /// All that a view is made of.
-struct Plan {
+pub(super) struct Plan {
     before: Option<Arc<View>>,
     config: ViewConfig,
     snapshot: Arc<Snapshot>,
@@ -116,7 +122,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn build(self) -> View {
+    pub(super) fn build(self) -> View {
         let is_out = |index: usize| {
             let seat = self.seats.get(index);
             seat.is_some_and(|seat| seat.node.is_ejected())
@@ -130,7 +136,73 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use ringfence_core::Instance;
+    use ringfence_discovery::{MemoryRegistry, Supervisor};
+    use tokio::{sync::watch, time::sleep};
+
     use super::*;
+    use crate::{Balancer, BalancerConfig, PickRequest, handle::TaskGuard, shared::Shared};
+
+    fn build(plan: Plan) -> View {
+        assert!(plan.snapshot.get("poison").is_none(), "a fault of ours");
+        plan.build()
+    }
+
+    fn started(registry: &MemoryRegistry) -> Balancer {
+        let (config, service) = (BalancerConfig::default(), "order");
+        let watch = config.watch().clone();
+        let supervisor = Supervisor::new(Arc::new(registry.clone()), service.into(), watch);
+        let shared = Arc::new(Shared::new(service.into(), config));
+        let (sender, answered) = watch::channel(false);
+        let mut task = Task::new(Arc::clone(&shared), supervisor, sender);
+        task.build = build;
+        let task = tokio::spawn(task.run()).abort_handle();
+        Balancer {
+            guard: Arc::new(TaskGuard::new(shared, task, answered)),
+        }
+    }
+
+    fn instance(id: &str) -> Instance {
+        Instance::builder(id, "10.0.0.1:80").build().expect("legal")
+    }
+
+    async fn eventually(done: impl Fn() -> bool) {
+        for _ in 0..10_000 {
+            if done() {
+                return;
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+        panic!("never");
+    }
+
+    /// A fault in a build must not end the task: membership would stay as it is for ever (B14).
+    #[tokio::test(start_paused = true)]
+    async fn a_build_that_fails_keeps_the_old_view_and_the_task_alive() {
+        // Built on the task itself, and beside the runtime.
+        for others in [2, 2_000] {
+            let registry = MemoryRegistry::new();
+            let fleet = (0..others).map(|n| instance(&format!("i{n}")));
+            registry.replace("order", fleet);
+            let balancer = started(&registry);
+            balancer.ready().await.expect("ready");
+            let epoch = balancer.status().epoch;
+
+            registry.register("order", instance("poison"));
+            eventually(|| balancer.status().counters.views_failed == 1).await;
+            let status = balancer.status();
+            assert_eq!((status.epoch, status.instances), (epoch, others));
+            let request = PickRequest::new().with_key("k");
+            assert_eq!(balancer.pick(&request).expect("serves").epoch(), epoch);
+
+            registry.deregister("order", "poison");
+            registry.register("order", instance("late"));
+            eventually(|| balancer.status().instances == others + 1).await;
+            assert!(balancer.status().epoch > epoch);
+        }
+    }
 
     #[test]
     fn a_panic_becomes_an_error() {

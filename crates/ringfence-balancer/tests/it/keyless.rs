@@ -28,7 +28,6 @@ async fn every_picker_copes_with_few_instances() {
                         Ok(decision) => {
                             let ids: std::collections::HashSet<_> = decision
                                 .candidates()
-                                .iter()
                                 .map(|c| c.instance().id().clone())
                                 .collect();
                             assert_eq!(ids.len(), decision.candidates().len(), "distinct");
@@ -62,11 +61,7 @@ async fn power_of_two_choices_evens_out_requests_in_flight() {
     assert!(min >= Some(&95) && max <= Some(&105), "{loads:?}");
     for _ in 0..100 {
         let decision = pick();
-        let loads: Vec<_> = decision
-            .candidates()
-            .iter()
-            .map(|c| c.in_flight())
-            .collect();
+        let loads: Vec<_> = decision.candidates().map(|c| c.in_flight()).collect();
         assert!(loads[0] <= loads[1], "the less loaded one comes first");
     }
 }
@@ -89,14 +84,26 @@ async fn a_key_that_is_too_long_counts_as_absent() {
     let registry = registry((0..3).map(instance));
     let config = BalancerConfig::default()
         .with_missing_key(MissingKey::Reject)
-        .with_max_key_len(4);
+        .with_max_key_len(4)
+        .expect("valid");
     let balancer = balancer(&registry, config).await;
     assert!(balancer.pick(&PickRequest::new().with_key("1234")).is_ok());
-    assert!(balancer.pick(&PickRequest::new().with_key("")).is_ok());
     assert!(
         balancer
             .pick(&PickRequest::new().with_key("12345"))
             .is_err()
     );
     assert_eq!(balancer.status().counters.keys_too_long, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_key_counts_as_absent() {
+    let registry = registry((0..3).map(instance));
+    let config = BalancerConfig::default().with_missing_key(MissingKey::Reject);
+    let balancer = balancer(&registry, config).await;
+    let request = PickRequest::new().with_key("");
+    let error = balancer.pick(&request).expect_err("no key");
+    assert!(matches!(error, PickError::KeyRequired { .. }), "{error}");
+    assert!(balancer.owners(&request, 2).is_err());
+    assert_eq!(balancer.status().counters.keys_too_long, 0);
 }

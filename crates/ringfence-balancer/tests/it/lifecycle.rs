@@ -33,18 +33,16 @@ fn tasks() -> usize {
     Handle::current().metrics().num_alive_tasks()
 }
 
-/// Real time: a multi-threaded runtime has no paused clock.
-async fn within_a_second(what: &str, done: impl Fn() -> bool) {
-    for _ in 0..1_000 {
-        if done() {
-            return;
-        }
+/// Real time, since a multi-threaded runtime has no paused clock; and much of it, since the machine may be busy.
+async fn eventually(what: &str, done: impl Fn() -> bool) {
+    let start = std::time::Instant::now();
+    while !done() {
+        assert!(start.elapsed() < Duration::from_secs(20), "never: {what}");
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    panic!("not within a second: {what}");
 }
 
-/// Pitfall B40.
+/// Tasks, watches and sockets end with their owner (B40).
 #[test]
 fn a_thousand_balancers_leave_nothing_behind() {
     for runtime in runtimes() {
@@ -65,11 +63,11 @@ fn a_thousand_balancers_leave_nothing_behind() {
             assert_eq!((tasks(), source.live_streams()), (before + 1_000, 1_000));
             let clone = balancers[0].clone();
             drop(balancers);
-            within_a_second("all but one end", || tasks() == before + 1).await;
+            eventually("all but one end", || tasks() == before + 1).await;
             assert!(clone.pick(&PickRequest::new()).is_ok());
             drop(clone);
             let gone = || tasks() == before && source.live_streams() == 0;
-            within_a_second("the last one ends", gone).await;
+            eventually("the last one ends", gone).await;
         });
     }
 }
@@ -82,13 +80,13 @@ fn it_ends_when_dropped_in_the_middle_of_a_backoff_or_a_long_poll() {
             let (away, silent) = (ScriptedDiscovery::new(), ScriptedDiscovery::new());
             away.go_down(ErrorKind::Unavailable);
             let (backing_off, polling) = (build(&away), build(&silent));
-            within_a_second("both wait", || {
+            eventually("both wait", || {
                 away.watches() > 0 && silent.live_streams() > 0
             })
             .await;
             drop((backing_off, polling));
             let gone = || tasks() == before && away.live_streams() + silent.live_streams() == 0;
-            within_a_second("both end", gone).await;
+            eventually("both end", gone).await;
             assert_eq!(silent.live_fetches(), 0);
         });
     }
@@ -113,7 +111,7 @@ fn it_can_be_dropped_outside_of_a_runtime_and_after_it() {
             .first()
             .begin();
         drop(outside);
-        runtime.block_on(within_a_second("it ends", || source.live_streams() == 1));
+        runtime.block_on(eventually("it ends", || source.live_streams() == 1));
         drop(runtime);
         assert_eq!(source.live_streams(), 0);
         assert!(
@@ -180,7 +178,7 @@ async fn waiting_ends_with_the_reason() {
     balancer.ready().await.expect("it recovers by itself");
 }
 
-/// Pitfall B58.
+/// A shutdown has a limit, may be asked for twice, and ends nothing that runs (B58).
 #[tokio::test(start_paused = true)]
 async fn a_shutdown_refuses_new_picks_and_lets_running_ones_finish() {
     let before = tasks();
@@ -226,12 +224,14 @@ async fn a_shutdown_before_the_first_view_wakes_those_who_wait() {
     assert!(start.elapsed() < Duration::from_millis(100));
 }
 
-/// Pitfall B25: a single-threaded runtime, a slow registry, many first callers.
+/// A failed first answer strands none of many first callers, on a single thread (B25).
 #[tokio::test(start_paused = true)]
 async fn a_failed_first_answer_is_tried_again() {
     let source = ScriptedDiscovery::new();
     source.go_down(ErrorKind::Unavailable);
-    let config = BalancerConfig::default().with_ready_timeout(Duration::from_secs(60));
+    let config = BalancerConfig::default()
+        .with_ready_timeout(Duration::from_secs(60))
+        .expect("valid");
     let balancer = Balancer::builder(source.clone(), service())
         .with_config(config)
         .build()
@@ -287,9 +287,9 @@ fn a_restless_source_starves_neither_the_thread_nor_the_timers() {
             .expect("in a runtime");
         balancer.ready().await.expect("ready");
         fail(&balancer, "k", 5);
-        within_a_second("it is ejected", || balancer.status().ejected == 1).await;
-        within_a_second("it returns", || balancer.status().ejected == 0).await;
+        eventually("it is ejected", || balancer.status().ejected == 1).await;
+        eventually("it returns", || balancer.status().ejected == 0).await;
         drop(balancer);
-        within_a_second("it ends", || tasks() == before).await;
+        eventually("it ends", || tasks() == before).await;
     });
 }

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
-use ringfence_balancer::{Balancer, BalancerConfig, PickRequest};
+use ringfence_balancer::{Balancer, BalancerConfig, FailureKind, Outcome, PickRequest};
+use ringfence_core::RequestTags;
 
 use crate::support::*;
 
@@ -9,7 +10,7 @@ fn load(balancer: &Balancer, key: &str) -> u64 {
     balancer.pick(&request).expect("one").first().in_flight()
 }
 
-/// Pitfall B04.
+/// Callers that hang up leave no count behind, and a late end does not hit a successor (B04).
 #[tokio::test(start_paused = true)]
 async fn counts_end_with_their_attempts_and_never_go_below_zero() {
     let registry = registry((1..=2).map(instance));
@@ -42,6 +43,50 @@ async fn counts_end_with_their_attempts_and_never_go_below_zero() {
     merged().await;
     drop(running);
     assert_eq!(load(&balancer, &key), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_are_counted_by_their_kind() {
+    let registry = registry((1..=2).map(instance));
+    let balancer = balancer(&registry, BalancerConfig::default()).await;
+    for (times, kind) in [
+        (1, FailureKind::Connect),
+        (2, FailureKind::Timeout),
+        (3, FailureKind::Reset),
+        (4, FailureKind::Status),
+    ] {
+        for _ in 0..times {
+            begin(&balancer, "k").report(Outcome::Failure(kind));
+        }
+    }
+    begin(&balancer, "k").report(Outcome::Success);
+    begin(&balancer, "k").report(Outcome::Neutral);
+    let counters = balancer.status().counters;
+    assert_eq!(
+        (counters.failures_connect, counters.failures_timeout),
+        (1, 2)
+    );
+    assert_eq!((counters.failures_reset, counters.failures_status), (3, 4));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_decision_tells_its_pool() {
+    let gray = instance(2).to_builder().version("gray").build();
+    let registry = registry([instance(1), gray.expect("valid")]);
+    let balancer = balancer(&registry, BalancerConfig::default()).await;
+    let pool = |version: &str| {
+        let tags = RequestTags::new().with_version(version);
+        let decision = balancer.pick(&PickRequest::new().with_tags(&tags));
+        decision.expect("one").pool().to_string()
+    };
+    for _ in 0..2 {
+        assert_eq!(pool("gray"), "version=gray, gray absent, tenant absent");
+        assert_eq!(
+            pool("v7"),
+            "version!=canary|gray, gray absent, tenant absent"
+        );
+        merged().await; // Prepared by now, and all the same.
+    }
 }
 
 #[tokio::test(start_paused = true)]

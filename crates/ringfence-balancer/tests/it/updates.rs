@@ -7,7 +7,7 @@ use ringfence_testkit::ScriptedDiscovery;
 
 use crate::support::*;
 
-/// Pitfall B02.
+/// Snapshots are applied by the task, not by requests, and do not queue (B02).
 #[tokio::test(start_paused = true)]
 async fn updates_apply_without_any_request() {
     let registry = registry([]);
@@ -26,6 +26,28 @@ async fn updates_apply_without_any_request() {
     assert_eq!(decision.instance().address().port(), 5_000);
     let status = balancer.status();
     assert_eq!((status.instances, status.nodes), (1, 1), "{status:?}");
+}
+
+/// An instance that is still starting gets nothing; once it is up, the very next request may use it, though none came
+/// meanwhile (B02).
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_becomes_healthy_is_used_by_the_next_request() {
+    let starting = instance(2).to_builder().healthy(false).build();
+    let registry = registry([instance(1), starting.expect("valid")]);
+    let config = BalancerConfig::default()
+        .with_panic_threshold(0)
+        .expect("valid");
+    let balancer = balancer(&registry, config).await;
+    assert!(owners(&balancer, 100).iter().all(|id| id == "i1"));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    registry
+        .set_health(service(), "i2", ringfence_core::Health::Healthy)
+        .expect("there");
+    settle().await;
+    let picks = balancer.status().counters.picks;
+    let next = (0..).map(key).find(|key| owner(&balancer, key) == "i2");
+    assert!(next.is_some());
+    assert_eq!(picks, 100, "no request before");
 }
 
 #[tokio::test(start_paused = true)]
@@ -91,7 +113,7 @@ async fn a_changed_tag_takes_effect_and_keeps_the_node() {
     assert_eq!(decision.first().in_flight(), 0);
 }
 
-/// Invariant 4: an error is not an empty list.
+/// An error is not an empty list.
 #[tokio::test(start_paused = true)]
 async fn the_death_of_the_registry_keeps_the_pool() {
     let registry = ScriptedDiscovery::new();
@@ -106,7 +128,7 @@ async fn the_death_of_the_registry_keeps_the_pool() {
     assert!(balancer.status().stale_for > Some(Duration::from_secs(60)));
 }
 
-/// Pitfall B54: settings belong to the builder, not to the first ring.
+/// Settings belong to the builder, not to the first ring (B54).
 #[tokio::test(start_paused = true)]
 async fn ring_settings_survive_updates() {
     let registry = registry((0..3).map(instance));

@@ -2,7 +2,7 @@ use ringfence_balancer::{BalancerConfig, Outcome, PickError, PickRequest};
 
 use crate::support::*;
 
-/// Pitfall B14, in the order of its replay.
+/// Weight zero must neither panic, nor freeze the updates, nor count as "not set" (B14).
 #[tokio::test(start_paused = true)]
 async fn zero_is_drained_absent_is_the_default_and_the_task_lives() {
     let registry = registry([weighted(1, 0), weighted(2, 5)]);

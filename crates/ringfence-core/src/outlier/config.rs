@@ -19,7 +19,6 @@ use crate::ConfigError;
 /// # Ok::<(), ringfence_core::ConfigError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub struct OutlierConfig {
     consecutive_failures: u32,
     base_ejection_time: Duration,
@@ -41,7 +40,7 @@ impl Default for OutlierConfig {
 }
 
 impl OutlierConfig {
-    /// Failures without a success in between that eject an instance; default 5. Zero switches
+    /// Failures without a success in between that eject an instance; default 5, any number. Zero switches
     /// ejection off. Failed connections count; what the caller gave up does not.
     #[must_use]
     pub fn with_consecutive_failures(mut self, failures: u32) -> Self {

@@ -25,7 +25,7 @@ use crate::{instance::Instance, snapshot::Snapshot};
 #[derive(Clone, Debug)]
 pub struct Pool {
     snapshot: Arc<Snapshot>,
-    selector: Selector,
+    selector: Arc<Selector>,
     members: Box<[u32]>,
 }
 
@@ -40,13 +40,14 @@ impl Pool {
             .collect();
         Self {
             snapshot: Arc::clone(snapshot),
-            selector: selector.clone(),
+            selector: Arc::new(selector.clone()),
             members,
         }
     }
 
-    /// What it was selected by.
-    pub fn selector(&self) -> &Selector {
+    /// What it was selected by; shared, so that whoever keeps it need not keep the pool.
+    #[must_use]
+    pub fn selector(&self) -> &Arc<Selector> {
         &self.selector
     }
 

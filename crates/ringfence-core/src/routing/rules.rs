@@ -1,5 +1,8 @@
 use super::RequestTags;
-use crate::pool::{Attribute, Match, Selector};
+use crate::{
+    ConfigError,
+    pool::{Attribute, Match, Selector},
+};
 
 /// What happens to a request that asks for a value which no usable instance has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -133,10 +136,14 @@ impl TagRouting {
         self
     }
 
-    /// Usable instances that a pool must have to be taken; default 1, 0 counts as 1.
-    pub fn with_min_usable(mut self, instances: usize) -> Self {
-        self.min_usable = instances.max(1);
-        self
+    /// Usable instances that a pool must have to be taken; default 1, range 1..=1,000,000. Where no pool has as many, the
+    /// first one that may serve in panic does.
+    ///
+    /// # Errors
+    /// [`ConfigError`] out of the range.
+    pub fn with_min_usable(mut self, instances: usize) -> Result<Self, ConfigError> {
+        self.min_usable = ConfigError::check("min_usable", instances, 1..=1_000_000)?;
+        Ok(self)
     }
 
     /// Usable instances that a pool must have to be taken.

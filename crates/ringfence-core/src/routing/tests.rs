@@ -102,6 +102,15 @@ fn the_number_of_stages_is_bounded() {
 }
 
 #[test]
+fn a_pool_needs_at_least_one_instance() {
+    let routing = TagRouting::default();
+    assert_eq!(routing.min_usable(), 1);
+    let two = routing.clone().with_min_usable(2).expect("in range");
+    assert_eq!(two.min_usable(), 2);
+    assert!(routing.with_min_usable(0).is_err());
+}
+
+#[test]
 fn request_tags_are_normalised_and_sized() {
     let tags = RequestTags::new()
         .with_version(" gray ")

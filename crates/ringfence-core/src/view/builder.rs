@@ -101,7 +101,7 @@ impl<'a> Builder<'a> {
         let chosen = chosen.map(|(stage, pool)| {
             let prepared = self
                 .previous
-                .and_then(|view| view.pools.get(pool.selector()));
+                .and_then(|view| view.pools.get(&**pool.selector()));
             let view = prepared.map_or_else(
                 || {
                     let usability = self.usability(&pool);
@@ -170,12 +170,12 @@ impl<'a> Builder<'a> {
     }
 
     fn pool_view(&mut self, pool: Arc<Pool>) -> Arc<PoolView> {
-        if let Some(view) = self.pools.get(pool.selector()) {
+        if let Some(view) = self.pools.get(&**pool.selector()) {
             return Arc::clone(view);
         }
         let ring = self.ring(&pool);
         let usability = self.usability(&pool);
-        let selector = pool.selector().clone();
+        let selector = Selector::clone(pool.selector());
         let view = Arc::new(PoolView::new(
             pool,
             ring,
@@ -196,7 +196,7 @@ impl<'a> Builder<'a> {
         }
         let before = self
             .previous
-            .and_then(|view| view.pools.get(pool.selector()))
+            .and_then(|view| view.pools.get(&**pool.selector()))
             .and_then(|view| view.ring());
         let ring = match before {
             Some(before) => before.update(pool),

@@ -94,13 +94,14 @@ impl<S> Call<'_, S> {
         let (decision, waited) = decide(self.settings, &head).await?;
         let idempotent = self.settings.retry.is_idempotent(&head);
         // All of them have been read; taken out, they need no copy for a further attempt.
-        trail.decided(decision.stage(), head.extensions.remove::<RequestTags>());
+        trail.decided(decision.pool());
+        head.extensions.remove::<RequestTags>();
         head.extensions.remove::<RoutingKey>();
         head.extensions.remove::<Idempotent>();
 
         let mut in_hand = InHand::new(head, body);
-        let mut rest = decision.candidates();
-        if rest.len() > 1 && self.settings.retry.may_hop() {
+        let mut candidates = decision.candidates();
+        if candidates.len() > 1 && self.settings.retry.may_hop() {
             in_hand.repeatable(
                 self.settings.replay_limit,
                 self.transport.keeps_extensions(),
@@ -108,9 +109,9 @@ impl<S> Call<'_, S> {
         }
         // Whether `grpc-timeout` says too much by now.
         let mut delayed = waited;
-        while let Some((candidate, further)) = rest.split_first() {
-            rest = further;
-            if rest.is_empty() {
+        while let Some(candidate) = candidates.next() {
+            let further = candidates.len();
+            if further == 0 {
                 in_hand.is_last();
             }
             trail.begin(candidate);
@@ -118,7 +119,7 @@ impl<S> Call<'_, S> {
                 Ok(response) => {
                     let verdict = self.judge(&response);
                     let allowed = idempotent && verdict == Verdict::Unavailable;
-                    if self.hop(allowed, rest, &mut in_hand).is_err() {
+                    if self.hop(allowed, further, &mut in_hand).is_err() {
                         return Ok(self.accept::<B>(response, verdict, trail));
                     }
                     trail.ended(
@@ -133,7 +134,7 @@ impl<S> Call<'_, S> {
                 }) => {
                     trail.ended_with(outcome, &*error);
                     let allowed = self.settings.retry.allows(failure, idempotent);
-                    if let Err(kind) = self.hop(allowed, rest, &mut in_hand) {
+                    if let Err(kind) = self.hop(allowed, further, &mut in_hand) {
                         return Err(trail.fail(self.settings, kind, Some(error)));
                     }
                 }
@@ -229,11 +230,11 @@ impl<S> Call<'_, S> {
         deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// Gets everything ready for a further attempt, or says why there is none.
+    /// Gets everything ready for one of `further` attempts, or says why there is none.
     fn hop<B: RequestBody>(
         &self,
         allowed: bool,
-        rest: &[Candidate],
+        further: usize,
         in_hand: &mut InHand<B>,
     ) -> Result<(), ErrorKind> {
         if self.is_late() {
@@ -242,7 +243,7 @@ impl<S> Call<'_, S> {
         if !allowed {
             return Err(ErrorKind::Transport);
         }
-        if rest.is_empty() {
+        if further == 0 {
             return Err(ErrorKind::AttemptsExhausted);
         }
         if !in_hand.can_repeat() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use ringfence_balancer::{Candidate, FailureKind, InFlight, Outcome};
-use ringfence_core::RequestTags;
+use ringfence_core::Selector;
 
 use crate::body::Tracker;
 use crate::classify::{Classify, Verdict};
@@ -18,16 +18,16 @@ use crate::transport::Rejection;
 /// that the end of the time can be put down to the instance that was being waited for.
 #[derive(Default)]
 pub(super) struct Trail {
-    /// Stage of the route and tags that led to it.
-    pool: Option<(usize, Option<RequestTags>)>,
+    /// What the candidates have in common.
+    pool: Option<Arc<Selector>>,
     failed: Vec<FailedAttempt>,
     running: Option<InFlight>,
     sent: bool,
 }
 
 impl Trail {
-    pub(super) fn decided(&mut self, stage: usize, tags: Option<RequestTags>) {
-        self.pool = Some((stage, tags));
+    pub(super) fn decided(&mut self, pool: &Arc<Selector>) {
+        self.pool = Some(Arc::clone(pool));
     }
 
     pub(super) fn begin(&mut self, candidate: &Candidate) {
@@ -86,14 +86,9 @@ impl Trail {
         kind: ErrorKind,
         source: Option<BoxError>,
     ) -> Error {
-        let balancer = &settings.balancer;
         let mut error = Error::new(kind, &settings.service);
-        if let Some((stage, tags)) = self.pool.take() {
-            let routing = balancer.config().routing();
-            let stages = routing.stages(&tags.unwrap_or_default());
-            if let Some(stage) = stages.get(stage) {
-                error = error.with_pool(stage.selector());
-            }
+        if let Some(pool) = self.pool.take() {
+            error = error.with_pool(&pool);
         }
         if let Some(source) = source {
             error = error.with_source(source);

@@ -57,10 +57,7 @@ impl Cluster {
         let found = (0..100_000).map(|n| format!("key-{n}")).find(|key| {
             let decision = self.balancer.pick(&PickRequest::new().with_key(key));
             let decision = decision.expect("has instances");
-            let ids = decision
-                .candidates()
-                .iter()
-                .map(|c| c.instance().id().as_str());
+            let ids = decision.candidates().map(|c| c.instance().id().as_str());
             ids.zip(order).all(|(id, wanted)| id == *wanted)
         });
         RoutingKey::from(found.expect("some key has this order"))

@@ -1,19 +1,20 @@
+//! What the handles of a balancer hold, and what ends with the last of them.
+
 use std::sync::Arc;
 
-use tokio::sync::watch;
-use tokio::task::AbortHandle;
+use tokio::{sync::watch, task::AbortHandle};
 
 use crate::shared::Shared;
 
 /// Ends the task when the last handle goes. The task has no way back to it.
-pub(crate) struct Owner {
+pub(crate) struct TaskGuard {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) task: AbortOnDrop,
+    task: AbortHandle,
     /// Whether the registry has answered; closed when the task is gone.
     pub(crate) answered: watch::Receiver<bool>,
 }
 
-impl Owner {
+impl TaskGuard {
     pub(crate) fn new(
         shared: Arc<Shared>,
         task: AbortHandle,
@@ -21,21 +22,17 @@ impl Owner {
     ) -> Self {
         Self {
             shared,
-            task: AbortOnDrop(task),
+            task,
             answered,
         }
     }
-}
 
-pub(crate) struct AbortOnDrop(AbortHandle);
-
-impl AbortOnDrop {
     pub(crate) fn abort(&self) {
-        self.0.abort();
+        self.task.abort();
     }
 }
 
-impl Drop for AbortOnDrop {
+impl Drop for TaskGuard {
     fn drop(&mut self) {
         self.abort();
     }

@@ -15,7 +15,7 @@ pub(crate) struct Published {
     /// By place in the view's snapshot.
     pub(crate) seats: Arc<[Arc<Seat>]>,
     /// Whether the registry knows the service.
-    pub(crate) known: bool,
+    pub(crate) service_exists: bool,
 }
 
 /// Holds the published state.
@@ -101,7 +101,7 @@ mod tests {
         Published {
             view: Arc::new(view),
             seats: Arc::new([]),
-            known: true,
+            service_exists: true,
         }
     }
 
