@@ -1,14 +1,12 @@
-use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
+use std::{fmt, sync::Arc, time::Duration};
 
 use ringfence_core::View;
 use ringfence_discovery::{Discovery, ServiceKey};
 use tokio::time::{Instant, timeout};
 
-use crate::handle::TaskGuard;
 use crate::{
-    BalancerBuilder, BalancerConfig, Candidate, Decision, PickError, PickRequest, Status, pick,
+    BalancerBuilder, BalancerConfig, Candidate, Decision, PickError, PickRequest, Status,
+    handle::TaskGuard, pick,
 };
 
 /// The longest that [`Balancer::shutdown`] waits for the task.

@@ -1,14 +1,10 @@
 use std::sync::Arc;
 
 use ringfence_discovery::{Discovery, ServiceKey, Supervisor};
-use tokio::runtime::Handle;
-use tokio::sync::watch;
+use tokio::{runtime::Handle, sync::watch};
 use tracing::Instrument;
 
-use crate::handle::TaskGuard;
-use crate::shared::Shared;
-use crate::task::Task;
-use crate::{Balancer, BalancerConfig, BuildError};
+use crate::{Balancer, BalancerConfig, BuildError, handle::TaskGuard, shared::Shared, task::Task};
 
 /// Makes a [`Balancer`].
 #[derive(Debug, Clone)]

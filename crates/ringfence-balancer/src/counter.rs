@@ -1,7 +1,9 @@
 //! Counters that many threads raise at once.
 
-use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::{
+    cell::Cell,
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
+};
 
 const STRIPES: usize = 16;
 

@@ -1,5 +1,4 @@
-use std::sync::Arc;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use ringfence_core::StageOutcome;
 use ringfence_discovery::{DiscoveryError, ServiceKey};

@@ -1,7 +1,9 @@
 //! What requests read, swapped as one.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
 
 use arc_swap::{ArcSwapOption, Guard};
 use ringfence_core::View;

@@ -1,7 +1,9 @@
 //! Which request tags have their pools prepared.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, PoisonError, TryLockError};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Mutex, PoisonError, TryLockError},
+};
 
 use ringfence_core::{RequestTags, View};
 use tokio::sync::Notify;

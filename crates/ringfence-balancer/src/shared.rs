@@ -1,18 +1,24 @@
 //! What the balancer's handles and its task have in common.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use ringfence_core::{RequestTags, RetryBudget, Route};
 use ringfence_discovery::{DiscoveryError, ServiceKey, WatchStatus};
 use tokio::time::Instant;
 
-use crate::counter::StripedCounter;
-use crate::node::NodeTotals;
-use crate::published::{Published, ViewCell};
-use crate::routes::RouteWishes;
-use crate::{BalancerConfig, PickError};
+use crate::{
+    BalancerConfig, PickError,
+    counter::StripedCounter,
+    node::NodeTotals,
+    published::{Published, ViewCell},
+    routes::RouteWishes,
+};
 
 /// Counters that requests raise.
 #[derive(Debug, Default)]

@@ -1,14 +1,13 @@
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use ringfence_core::Fingerprint;
 use ringfence_discovery::{ServiceKey, WatchStatus};
 use tokio::time::Instant;
 
-use crate::FailureKind;
-use crate::node::Seat;
-use crate::shared::Shared;
+use crate::{FailureKind, node::Seat, shared::Shared};
 
 /// What a balancer is doing, for logs, metrics and tests.
 ///

@@ -1,10 +1,14 @@
 //! State that other layers keep with a node.
 
-use std::any::Any;
-use std::fmt;
-use std::marker::PhantomData;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    any::Any,
+    fmt,
+    marker::PhantomData,
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 /// Names one attachment of each node; made once by the layer that owns the attachments.
 ///

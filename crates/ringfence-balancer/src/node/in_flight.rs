@@ -1,6 +1,7 @@
-use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::{
+    fmt,
+    sync::{Arc, atomic::Ordering},
+};
 
 use ringfence_core::Instance;
 

@@ -1,5 +1,7 @@
-use std::collections::HashMap;
-use std::sync::{Arc, Weak};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+};
 
 use ringfence_core::Snapshot;
 

@@ -5,8 +5,7 @@ use std::{fmt, sync::Arc};
 use ringfence_core::{Instance, Snapshot, SnapshotDiff, View};
 use tracing::{debug, info};
 
-use crate::merge::Urgency;
-use crate::published::Published;
+use crate::{merge::Urgency, published::Published};
 
 pub(crate) fn urgency(published: Option<&Published>, newer: &Snapshot) -> Urgency {
     let Some(published) = published.filter(|published| published.service_exists) else {

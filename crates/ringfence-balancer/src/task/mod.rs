@@ -4,21 +4,27 @@ mod changes;
 mod outliers;
 mod publishing;
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use ringfence_core::{OutlierDetector, RetryBudget, Snapshot, View};
 use ringfence_discovery::{Event, Supervisor};
-use tokio::sync::{mpsc, watch};
-use tokio::task::yield_now;
-use tokio::time::{Instant as TokioInstant, sleep_until};
+use tokio::{
+    sync::{mpsc, watch},
+    task::yield_now,
+    time::{Instant as TokioInstant, sleep_until},
+};
 use tracing::{info, warn};
 
 use self::publishing::Plan;
-use crate::merge::Merger;
-use crate::node::{NodeIdentity, NodeTable, failure_channel};
-use crate::routes::RouteCache;
-use crate::shared::{Shared, TaskReport};
+use crate::{
+    merge::Merger,
+    node::{NodeIdentity, NodeTable, failure_channel},
+    routes::RouteCache,
+    shared::{Shared, TaskReport},
+};
 
 /// New tags are prepared at most this often, so that a flood of them cannot keep the task busy.
 const PREPARE_INTERVAL: Duration = Duration::from_millis(100);

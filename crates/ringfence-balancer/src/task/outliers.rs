@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
+use ringfence_core::EjectionVerdict;
 use tracing::{debug, info};
 
 use super::{Task, now};
 use crate::node::NodeIdentity;
-use ringfence_core::EjectionVerdict;
 
 /// Reports judged before the task looks at the registry again.
 const BATCH: usize = 1_024;

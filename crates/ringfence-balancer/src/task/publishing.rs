@@ -1,14 +1,18 @@
 //! From a snapshot to the state that requests read.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use ringfence_core::{RequestTags, Snapshot, View, ViewConfig};
 use tracing::error;
 
 use super::{Task, changes, now};
-use crate::node::{NodeIdentity, Seat};
-use crate::published::Published;
+use crate::{
+    node::{NodeIdentity, Seat},
+    published::Published,
+};
 
 /// Views with more work than this (about one unit for each point or judged member) are built
 /// beside the runtime, so that a single-threaded one goes on serving.

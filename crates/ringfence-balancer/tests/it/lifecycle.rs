@@ -1,5 +1,4 @@
-use std::error::Error;
-use std::time::Duration;
+use std::{error::Error, time::Duration};
 
 use ringfence_balancer::{
     Balancer, BalancerConfig, BuildError, OutlierConfig, PickError, PickRequest,
