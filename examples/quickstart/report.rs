@@ -1,5 +1,5 @@
 //! What the run prints, and whether all of it holds.
-#![allow(clippy::print_stdout)]
+#![allow(clippy::print_stdout, reason = "it shows what it does")]
 
 use std::{collections::BTreeMap, process::ExitCode, time::Duration};
 
@@ -69,7 +69,10 @@ pub(crate) fn percent(part: u64, whole: u64) -> f64 {
         return 0.0;
     }
     // Counts of one run are far below 2^52.
-    #[allow(clippy::cast_precision_loss)]
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "counts of an example are far below 2^52"
+    )]
     let ratio = part as f64 / whole as f64;
     ratio * 100.0
 }

@@ -31,6 +31,7 @@ pub mod pb {
         missing_docs,
         unreachable_pub,
         unused_qualifications,
+        clippy::allow_attributes_without_reason,
         clippy::must_use_candidate,
         clippy::return_self_not_must_use,
         clippy::pedantic,

@@ -1,5 +1,5 @@
 //! What the layer owes to the service inside of it and to the caller, against a probe.
-#![allow(clippy::unwrap_used, reason = "all of it is tests")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "all of it is tests")]
 
 mod common;
 
@@ -357,7 +357,7 @@ fn rest(call: &ringfence_testkit::ProbeCall) -> Duration {
         "n" => Duration::from_nanos(number),
         "u" => Duration::from_micros(number),
         "m" => Duration::from_millis(number),
-        other => unreachable!("{other}"),
+        other => panic!("{other}"),
     }
 }
 
