@@ -17,7 +17,7 @@ pub(crate) fn service() -> ServiceKey {
 
 pub(crate) fn registry(instances: impl IntoIterator<Item = Instance>) -> MemoryRegistry {
     let registry = MemoryRegistry::new();
-    registry.replace(&service(), instances);
+    registry.replace(service(), instances);
     registry
 }
 

@@ -31,7 +31,7 @@ async fn a_removed_instance_ends_its_running_stream_and_is_then_closed() {
         .into_inner();
     assert_eq!(stream.next().await.unwrap().unwrap().instance, "a");
 
-    source.replace(&service(), [fleet.instance("b").build().unwrap()]);
+    source.replace(service(), [fleet.instance("b").build().unwrap()]);
     until(|| {
         balancer
             .view()
@@ -68,9 +68,9 @@ async fn an_instance_that_flickers_keeps_its_stream_and_its_connection() {
         .into_inner();
     let home = stream.next().await.unwrap().unwrap().instance;
 
-    source.deregister(&service(), &home);
+    source.deregister(service(), &home);
     until_instances(&balancer, 1).await;
-    source.replace(&service(), both);
+    source.replace(service(), both);
     until_instances(&balancer, 2).await;
     assert_eq!(call(&echo, "key").await.unwrap(), home, "its keys are back");
     let rest: Vec<_> = stream.collect().await;
@@ -95,7 +95,7 @@ async fn a_change_of_tags_weight_or_health_needs_no_new_connection() {
         fleet.instance("a").weight(7),
         fleet.instance("a").zone("z").healthy(false),
     ] {
-        source.replace(&service(), [instance.build().unwrap()]);
+        source.replace(service(), [instance.build().unwrap()]);
         until(|| balancer.view().is_some_and(|view| view.epoch() > epoch)).await;
         epoch = balancer.view().unwrap().epoch();
         assert_eq!(call(&echo, "key").await.unwrap(), "a");
@@ -115,7 +115,7 @@ async fn a_drained_instance_finishes_what_it_has_and_gets_nothing_new() {
         .unwrap()
         .into_inner();
     let home = stream.next().await.unwrap().unwrap().instance;
-    source.set_weight(&service(), &home, 0).unwrap();
+    source.set_weight(service(), &home, 0).unwrap();
     until(|| {
         balancer
             .view()
