@@ -26,6 +26,7 @@ pub(crate) struct Counters {
     pub(crate) unprepared: StripedCounter,
     pub(crate) hops_granted: AtomicU64,
     pub(crate) hops_denied: AtomicU64,
+    pub(crate) hops_free: AtomicU64,
 }
 
 /// What only the task changes and only [`status`](crate::Balancer::status) reads.
@@ -88,6 +89,10 @@ impl Shared {
         };
         counter.fetch_add(1, Ordering::Relaxed);
         granted
+    }
+
+    pub(crate) fn count_free_hop(&self) {
+        self.counters.hops_free.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn fold_budget(&self) {

@@ -46,7 +46,8 @@ pub(crate) struct Settings {
 }
 
 impl RingfenceLayer {
-    /// A layer that asks this balancer. Without a key source, requests count as having no key.
+    /// A layer that asks this balancer. Until a key source is named, the key is the request extension
+    /// [`RoutingKey`](crate::RoutingKey).
     #[must_use]
     pub fn new(balancer: Balancer) -> Self {
         Self {
@@ -63,8 +64,8 @@ impl RingfenceLayer {
         }
     }
 
-    /// Adds a source of keys. Sources are asked in the order in which they were added; the first
-    /// that yields a key wins.
+    /// Adds a source of keys, in place of the default. Sources are asked in the order in which they
+    /// were added; the first that yields a key wins.
     #[must_use]
     pub fn with_key(self, source: KeySource) -> Self {
         self.set(|settings| settings.keys.push(source))

@@ -68,6 +68,26 @@ struct Call<'a, S> {
     deadline: Option<Instant>,
 }
 
+/// What a further attempt takes from the retry budget.
+#[derive(Clone, Copy)]
+enum Cost {
+    /// No instance has seen the request yet, so the service has not one request more to serve. Connecting is limited where
+    /// it is done.
+    Nothing,
+    /// An instance has had work with it already.
+    Budget,
+}
+
+impl Cost {
+    fn after(failure: Failure, sent: bool) -> Self {
+        if failure == Failure::Connect || !sent {
+            Self::Nothing
+        } else {
+            Self::Budget
+        }
+    }
+}
+
 /// Why an attempt gave no response.
 enum Failed {
     /// It failed in a way that may permit another one.
@@ -119,7 +139,10 @@ impl<S> Call<'_, S> {
                 Ok(response) => {
                     let verdict = self.judge(&response);
                     let allowed = idempotent && verdict == Verdict::Unavailable;
-                    if self.hop(allowed, further, &mut in_hand).is_err() {
+                    if self
+                        .hop(allowed, Cost::Budget, further, &mut in_hand)
+                        .is_err()
+                    {
                         return Ok(self.accept::<B>(response, verdict, trail));
                     }
                     trail.ended(
@@ -132,9 +155,10 @@ impl<S> Call<'_, S> {
                     outcome,
                     error,
                 }) => {
+                    let cost = Cost::after(failure, trail.is_sent());
                     trail.ended_with(outcome, &*error);
                     let allowed = self.settings.retry.allows(failure, idempotent);
-                    if let Err(kind) = self.hop(allowed, further, &mut in_hand) {
+                    if let Err(kind) = self.hop(allowed, cost, further, &mut in_hand) {
                         return Err(trail.fail(self.settings, kind, Some(error)));
                     }
                 }
@@ -234,6 +258,7 @@ impl<S> Call<'_, S> {
     fn hop<B: RequestBody>(
         &self,
         allowed: bool,
+        cost: Cost,
         further: usize,
         in_hand: &mut InHand<B>,
     ) -> Result<(), ErrorKind> {
@@ -250,8 +275,10 @@ impl<S> Call<'_, S> {
             return Err(ErrorKind::Transport);
         }
         // Last, because what it grants counts as made.
-        if !self.settings.balancer.try_hop() {
-            return Err(ErrorKind::BudgetExhausted);
+        match cost {
+            Cost::Nothing => self.settings.balancer.count_free_hop(),
+            Cost::Budget if self.settings.balancer.try_hop() => {}
+            Cost::Budget => return Err(ErrorKind::BudgetExhausted),
         }
         // A body that passed its limit in this very moment.
         if !in_hand.refill() {
