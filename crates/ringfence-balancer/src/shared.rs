@@ -80,8 +80,12 @@ impl Shared {
     }
 
     pub(crate) fn try_hop(&self) -> bool {
-        let picks = self.counters.picks.total();
-        let granted = lock(&self.budget).try_hop(picks, Instant::now().into_std());
+        let granted = {
+            let mut budget = lock(&self.budget);
+            // Read under the lock, so that totals come in their order.
+            let picks = self.counters.picks.total();
+            budget.try_hop(picks, Instant::now().into_std())
+        };
         let counter = if granted {
             &self.counters.hops_granted
         } else {
@@ -96,8 +100,9 @@ impl Shared {
     }
 
     pub(crate) fn fold_budget(&self) {
+        let mut budget = lock(&self.budget);
         let picks = self.counters.picks.total();
-        lock(&self.budget).fold(picks, Instant::now().into_std());
+        budget.fold(picks, Instant::now().into_std());
     }
 
     pub(crate) fn report(&self) -> TaskReport {
@@ -139,5 +144,31 @@ impl Shared {
             service,
             tried: route.stages().to_vec(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn hops_of_many_threads_stay_within_the_budget() {
+        let shared = Shared::new("order".into(), BalancerConfig::default());
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..2_000 {
+                        shared.counters.picks.increment();
+                        shared.try_hop();
+                        shared.fold_budget();
+                    }
+                });
+            }
+        });
+        let granted = shared.counters.hops_granted.load(Ordering::Relaxed);
+        let denied = shared.counters.hops_denied.load(Ordering::Relaxed);
+        assert_eq!(granted + denied, 16_000);
+        // A fifth of the requests, and the floor of the seconds that this took.
+        assert!((1..8_000).contains(&granted), "{granted}");
     }
 }
