@@ -488,6 +488,17 @@ async fn a_removed_instance_keeps_its_calls_and_then_closes() {
 }
 
 #[tokio::test]
+async fn connectors_that_are_thrown_away_leave_no_connection() {
+    let (a, _b, cluster) = servers().await;
+    let key = cluster.key(&["a"]);
+    for _ in 0..100 {
+        client(&cluster).unary(unary("x", &key)).await.unwrap();
+    }
+    assert_eq!(a.connections(), 100);
+    until(|| a.open_connections() == 0).await;
+}
+
+#[tokio::test]
 async fn the_last_handle_closes_all_connections() {
     let (a, b, cluster) = servers().await;
     let mut client = client(&cluster);

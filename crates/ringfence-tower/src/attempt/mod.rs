@@ -219,7 +219,7 @@ impl<S> Call<'_, S> {
             classifier,
             ..
         } = self.settings;
-        let target = Target::new(candidate, balancer.service().name(), authority, *origins);
+        let target = Target::new(candidate, balancer.service().name(), authority, origins);
         let mut service = self.transport.service(&target).map_err(Failed::Rejected)?;
         // The very service that is ready takes the call: readiness does not pass on to clones.
         if let Err(error) = poll_fn(|cx| service.poll_ready(cx)).await {
