@@ -2,7 +2,7 @@
 //! registry that is edited while requests flow.
 //!
 //! Run it with `cargo run --example hyper_client`. It exits with an error where a claim does not hold.
-#![allow(clippy::print_stdout)]
+#![allow(clippy::print_stdout, reason = "examples talk to people")]
 
 use std::{
     collections::BTreeMap, convert::Infallible, error::Error, net::SocketAddr, path::Path,

@@ -1,5 +1,8 @@
 //! What the run prints, and whether all of it holds.
-#![allow(clippy::print_stdout)]
+#![allow(
+    clippy::print_stdout,
+    reason = "the report is what this program is for"
+)]
 
 use std::{collections::BTreeMap, process::ExitCode, time::Duration};
 
@@ -16,6 +19,13 @@ impl Report {
 
     pub(crate) fn line(&self, text: &str) {
         println!("  {text}");
+    }
+
+    /// The first few of what went wrong.
+    pub(crate) fn errors(&self, errors: &[String]) {
+        for error in errors.iter().take(3) {
+            println!("  failed: {error}");
+        }
     }
 
     /// Observed against ideal shares.
@@ -69,7 +79,6 @@ pub(crate) fn percent(part: u64, whole: u64) -> f64 {
         return 0.0;
     }
     // Counts of one run are far below 2^52.
-    #[allow(clippy::cast_precision_loss)]
     let ratio = part as f64 / whole as f64;
     ratio * 100.0
 }

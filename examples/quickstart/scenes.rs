@@ -28,7 +28,7 @@ pub(crate) async fn affinity(
     fleet: &Fleet,
     report: &mut Report,
 ) -> SceneResult<Homes> {
-    report.scene("1. Eight instances, three requests of each of 1,200 tenants");
+    report.scene("1. Eight instances, three requests of each of 1,000 tenants");
     let mut rounds = Vec::new();
     for _ in 0..3 {
         rounds.push(client.round().await);
@@ -156,9 +156,7 @@ pub(crate) async fn kill_under_load(
         moved.len(),
         names.join(", ")
     ));
-    for error in errors.iter().take(3) {
-        report.line(&format!("failed: {error}"));
-    }
+    report.errors(&errors);
     report.check(errors.is_empty(), "no request failed");
     report.check(hops > 0, "requests hopped to the next instance on the ring");
     let of_victim = count(before.values().filter(|home| *home == VICTIM));
@@ -186,6 +184,7 @@ pub(crate) async fn come_back(
         errors.extend(round.errors);
         homes = round.homes;
     }
+    report.errors(&errors);
     report.line(&format!(
         "{} tenants moved back, {:.1} s after the start",
         moves(after_kill, &homes).len(),

@@ -2,7 +2,7 @@
 //! and one more shard a copy. It shows which keys a new shard takes over, and that nothing else moves.
 //!
 //! Run it with `cargo run --example sharded_cache`. It exits with an error where a claim does not hold.
-#![allow(clippy::print_stdout)]
+#![allow(clippy::print_stdout, reason = "examples talk to people")]
 
 use std::{collections::HashMap, error::Error, time::Duration};
 
