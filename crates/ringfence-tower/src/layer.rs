@@ -78,8 +78,8 @@ impl RingfenceLayer {
     }
 
     /// How much of a request body is kept for a further attempt, in bytes; default 64 KiB. A
-    /// longer body is streamed on without being kept, and its request hops no more; with zero
-    /// only requests without a body hop.
+    /// piece of a streamed body counts at least 64 bytes. A longer body is streamed on without
+    /// being kept, and its request hops no more; with zero only requests without a body hop.
     #[must_use]
     pub fn with_replay_limit(self, bytes: usize) -> Self {
         self.set(|settings| settings.replay_limit = bytes)
