@@ -429,14 +429,15 @@ async fn picking_fails_with_a_kind() {
     let error = status(&client, keyless).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::KeyRequired);
 
-    let mut strange = get(&RoutingKey::from("x"));
-    strange
-        .extensions_mut()
-        .insert(RequestTags::new().with_tenant("nobody"));
-    strange
-        .extensions_mut()
-        .insert(RequestTags::new().with_tag("gpu", "h100"));
-    let error = status(&client, strange).await.unwrap_err();
+    let tagged = |tags: RequestTags| {
+        let mut request = get(&RoutingKey::from("x"));
+        request.extensions_mut().insert(tags);
+        status(&client, request)
+    };
+    let tenant = RequestTags::new().with_tenant("without instances of its own");
+    assert_eq!(tagged(tenant).await.unwrap(), 200);
+    let strange = RequestTags::new().with_tag("gpu", "h100");
+    let error = tagged(strange).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NoInstances);
     assert!(error.to_string().contains("orders.internal"), "{error}");
 
