@@ -13,7 +13,7 @@ use tonic::{Request, Status};
 use crate::fleet::{Fleet, GRAY};
 
 /// How many tenants there are; every tenth is gray.
-const TENANTS: usize = 1_200;
+const TENANTS: usize = 1_000;
 /// Requests that are under way at the same time.
 const CONCURRENCY: usize = 64;
 

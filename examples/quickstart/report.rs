@@ -18,6 +18,13 @@ impl Report {
         println!("  {text}");
     }
 
+    /// The first few of what went wrong.
+    pub(crate) fn errors(&self, errors: &[String]) {
+        for error in errors.iter().take(3) {
+            println!("  failed: {error}");
+        }
+    }
+
     /// Observed against ideal shares.
     pub(crate) fn shares(&self, counts: &BTreeMap<String, u64>, ideal: &BTreeMap<String, f64>) {
         let total: u64 = ideal.keys().filter_map(|id| counts.get(id)).sum();

@@ -28,7 +28,7 @@ pub(crate) async fn affinity(
     fleet: &Fleet,
     report: &mut Report,
 ) -> SceneResult<Homes> {
-    report.scene("1. Eight instances, three requests of each of 1,200 tenants");
+    report.scene("1. Eight instances, three requests of each of 1,000 tenants");
     let mut rounds = Vec::new();
     for _ in 0..3 {
         rounds.push(client.round().await);
@@ -123,7 +123,7 @@ pub(crate) async fn kill_under_load(
     report: &mut Report,
 ) -> SceneResult<(Homes, SocketAddr)> {
     report.scene("4. stable-6, which has double weight, is killed under load and stays registered");
-    let hops_before = client.balancer().status().counters.hops_granted;
+    let hops_before = hops(client);
     let load = tokio::spawn({
         let client = client.clone();
         async move {
@@ -143,7 +143,7 @@ pub(crate) async fn kill_under_load(
     let mut errors = load.await?;
     let round = client.round().await;
     errors.extend(round.errors);
-    let hops = client.balancer().status().counters.hops_granted - hops_before;
+    let hops = hops(client) - hops_before;
 
     let moved = moves(before, &round.homes);
     let mut destinations: BTreeMap<&str, u64> = BTreeMap::new();
@@ -156,9 +156,7 @@ pub(crate) async fn kill_under_load(
         moved.len(),
         names.join(", ")
     ));
-    for error in errors.iter().take(3) {
-        report.line(&format!("failed: {error}"));
-    }
+    report.errors(&errors);
     report.check(errors.is_empty(), "no request failed");
     report.check(hops > 0, "requests hopped to the next instance on the ring");
     let of_victim = count(before.values().filter(|home| *home == VICTIM));
@@ -186,6 +184,7 @@ pub(crate) async fn come_back(
         errors.extend(round.errors);
         homes = round.homes;
     }
+    report.errors(&errors);
     report.line(&format!(
         "{} tenants moved back, {:.1} s after the start",
         moves(after_kill, &homes).len(),
@@ -218,6 +217,12 @@ fn moves(before: &Homes, after: &Homes) -> BTreeMap<String, (String, String)> {
             (from != to).then(|| (tenant.clone(), (from.clone(), to.clone())))
         })
         .collect()
+}
+
+/// Attempts after the first one, so far.
+fn hops(client: &Client) -> u64 {
+    let counters = client.balancer().status().counters;
+    counters.hops_granted + counters.hops_free
 }
 
 fn near_ideal(counts: &BTreeMap<String, u64>, ideal: &BTreeMap<String, f64>) -> bool {

@@ -1,6 +1,6 @@
 //! A generated tonic client in the layer, over an in-memory registry.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ringfence::{
     Balancer, BalancerConfig, Discovery, Instance, KeySource, MemoryRegistry, Ringfence,
@@ -46,9 +46,11 @@ pub(crate) async fn call(echo: &Echo, key: &str) -> Result<String, Status> {
     Ok(echo.clone().unary(request).await?.into_inner().instance)
 }
 
-/// Waits until something holds that others bring about; the test's own time limit bounds it.
+/// Waits until something holds that others bring about; for half a minute at most, which only a defect needs.
 pub(crate) async fn until(mut holds: impl FnMut() -> bool) {
+    let limit = Instant::now() + Duration::from_secs(30);
     while !holds() {
+        assert!(Instant::now() < limit, "waited in vain");
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }

@@ -157,6 +157,12 @@ impl Balancer {
         self.guard.shared.try_hop()
     }
 
+    /// Counts a hop of a request that no instance has seen yet, as after a refused connection. It needs no budget: it makes
+    /// not one request more for the service.
+    pub fn count_free_hop(&self) {
+        self.guard.shared.count_free_hop();
+    }
+
     /// The service.
     #[must_use]
     pub fn service(&self) -> &ServiceKey {

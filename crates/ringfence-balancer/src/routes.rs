@@ -96,23 +96,30 @@ impl RouteCache {
             if tags.is_empty() || self.used_at.contains_key(&tags) {
                 continue;
             }
-            if self.used_at.len() >= self.max {
-                self.evict_one();
-            }
             self.tick += 1;
             self.used_at.insert(tags, self.tick);
             self.prepared += 1;
             changed = true;
         }
+        self.evict_surplus();
         changed
     }
 
-    fn evict_one(&mut self) {
-        let oldest = self.used_at.iter().min_by_key(|(_, used_at)| **used_at);
-        if let Some(tags) = oldest.map(|(tags, _)| tags.clone()) {
-            self.used_at.remove(&tags);
-            self.evicted += 1;
+    /// All at once, so that a flood of new tags costs one pass and not one for each.
+    fn evict_surplus(&mut self) {
+        let surplus = self.used_at.len().saturating_sub(self.max);
+        if surplus == 0 {
+            return;
         }
+        let mut ticks: Vec<u64> = self.used_at.values().copied().collect();
+        let (_, &mut last_to_go, _) = ticks.select_nth_unstable(surplus - 1);
+        let mut left = surplus;
+        self.used_at.retain(|_, used_at| {
+            let goes = *used_at <= last_to_go && left > 0;
+            left -= usize::from(goes);
+            !goes
+        });
+        self.evicted += surplus as u64;
     }
 
     pub(crate) fn tags(&self) -> Vec<RequestTags> {

@@ -32,6 +32,7 @@ pub(crate) struct Counters {
     pub(crate) unprepared: StripedCounter,
     pub(crate) hops_granted: AtomicU64,
     pub(crate) hops_denied: AtomicU64,
+    pub(crate) hops_free: AtomicU64,
 }
 
 /// What only the task changes and only [`status`](crate::Balancer::status) reads.
@@ -85,8 +86,12 @@ impl Shared {
     }
 
     pub(crate) fn try_hop(&self) -> bool {
-        let picks = self.counters.picks.total();
-        let granted = lock(&self.budget).try_hop(picks, Instant::now().into_std());
+        let granted = {
+            let mut budget = lock(&self.budget);
+            // Read under the lock, so that totals come in their order.
+            let picks = self.counters.picks.total();
+            budget.try_hop(picks, Instant::now().into_std())
+        };
         let counter = if granted {
             &self.counters.hops_granted
         } else {
@@ -96,9 +101,14 @@ impl Shared {
         granted
     }
 
+    pub(crate) fn count_free_hop(&self) {
+        self.counters.hops_free.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(crate) fn fold_budget(&self) {
+        let mut budget = lock(&self.budget);
         let picks = self.counters.picks.total();
-        lock(&self.budget).fold(picks, Instant::now().into_std());
+        budget.fold(picks, Instant::now().into_std());
     }
 
     pub(crate) fn report(&self) -> TaskReport {
@@ -140,5 +150,31 @@ impl Shared {
             service,
             tried: route.stages().to_vec(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn hops_of_many_threads_stay_within_the_budget() {
+        let shared = Shared::new("order".into(), BalancerConfig::default());
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..2_000 {
+                        shared.counters.picks.increment();
+                        shared.try_hop();
+                        shared.fold_budget();
+                    }
+                });
+            }
+        });
+        let granted = shared.counters.hops_granted.load(Ordering::Relaxed);
+        let denied = shared.counters.hops_denied.load(Ordering::Relaxed);
+        assert_eq!(granted + denied, 16_000);
+        // A fifth of the requests, and the floor of the seconds that this took.
+        assert!((1..8_000).contains(&granted), "{granted}");
     }
 }

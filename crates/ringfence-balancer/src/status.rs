@@ -87,6 +87,8 @@ pub struct BalancerCounters {
     pub hops_granted: u64,
     /// Hops that it denied.
     pub hops_denied: u64,
+    /// Hops of requests that no instance had seen yet, which need no budget.
+    pub hops_free: u64,
     /// Views published.
     pub views_published: u64,
     /// Views that were finished too late and dropped.
@@ -153,6 +155,7 @@ impl Status {
                 picks_unprepared: counters.unprepared.total(),
                 hops_granted: counters.hops_granted.load(Ordering::Relaxed),
                 hops_denied: counters.hops_denied.load(Ordering::Relaxed),
+                hops_free: counters.hops_free.load(Ordering::Relaxed),
                 views_published: shared.cell.published(),
                 views_discarded: shared.cell.discarded(),
                 views_failed: report.failed_builds,

@@ -119,7 +119,7 @@ impl RetryBudget {
     }
 
     /// Takes note of the requests made so far. To be called at least each [`FOLD_INTERVAL`](Self::FOLD_INTERVAL), because
-    /// requests are counted into the half in which they are noted.
+    /// requests are counted into the half in which they are noted. A number lower than one noted before changes nothing.
     pub fn fold(&mut self, requests: u64, now: Instant) {
         let age = now.saturating_duration_since(self.younger_since);
         if age >= WINDOW {
@@ -131,8 +131,10 @@ impl RetryBudget {
             self.younger = Half::default();
             self.younger_since = now;
         }
-        self.younger.requests += requests.wrapping_sub(self.seen);
-        self.seen = requests;
+        // Callers that count on several threads may come in another order than they counted.
+        let new = requests.saturating_sub(self.seen);
+        self.younger.requests = self.younger.requests.saturating_add(new);
+        self.seen = self.seen.max(requests);
         self.refill_floor(now);
     }
 
@@ -148,7 +150,7 @@ impl RetryBudget {
     /// Takes one hop from the budget; false if there is none left.
     pub fn try_hop(&mut self, requests: u64, now: Instant) -> bool {
         self.fold(requests, now);
-        let requests = self.older.requests + self.younger.requests;
+        let requests = self.older.requests.saturating_add(self.younger.requests);
         let hops = self.older.hops + self.younger.hops;
         let earned = u128::from(requests) * u128::from(self.config.percent);
         if u128::from(hops + 1) * 100 <= earned {
@@ -247,6 +249,20 @@ mod tests {
         let now = Instant::now() + Duration::from_secs(100);
         let mut budget = RetryBudget::new(RetryBudgetConfig::default(), now);
         assert!(budget.try_hop(0, now - Duration::from_secs(50)));
+    }
+
+    #[test]
+    fn a_total_that_comes_late_changes_nothing() {
+        let now = Instant::now();
+        let config = RetryBudgetConfig::default().with_min_per_second(0);
+        let mut budget = RetryBudget::new(config, now);
+        for requests in [100, 99, 0, 100, 98, 100, u64::MAX, 0, u64::MAX] {
+            budget.fold(requests, now);
+            if requests <= 100 {
+                assert_eq!(budget.younger.requests, 100);
+            }
+        }
+        assert!(budget.try_hop(5, now), "and nothing overflows");
     }
 
     proptest! {

@@ -150,9 +150,19 @@ impl Borrow<[u8]> for Key<'_> {
     }
 }
 
+/// Asked where the layer names no source: a program that sets a key wants it used.
+static DEFAULT_SOURCES: [KeySource; 1] = [KeySource {
+    kind: Kind::Extension,
+}];
+
 /// The key that the first source yields. Where only too long ones are found, the first of them:
 /// the balancer counts it and then goes on as without a key.
 pub(crate) fn find<'a>(sources: &[KeySource], head: &'a Parts, max_len: usize) -> Option<Key<'a>> {
+    let sources = if sources.is_empty() {
+        &DEFAULT_SOURCES
+    } else {
+        sources
+    };
     let mut too_long = None;
     for source in sources {
         let Some(key) = source.read(head) else {

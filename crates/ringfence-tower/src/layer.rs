@@ -46,7 +46,8 @@ pub(crate) struct Settings {
 }
 
 impl RingfenceLayer {
-    /// A layer that asks this balancer. Without a key source, requests count as having no key.
+    /// A layer that asks this balancer. Until a key source is named, the key is the request extension
+    /// [`RoutingKey`](crate::RoutingKey).
     #[must_use]
     pub fn new(balancer: Balancer) -> Self {
         Self {
@@ -63,8 +64,8 @@ impl RingfenceLayer {
         }
     }
 
-    /// Adds a source of keys. Sources are asked in the order in which they were added; the first
-    /// that yields a key wins.
+    /// Adds a source of keys, in place of the default. Sources are asked in the order in which they
+    /// were added; the first that yields a key wins.
     #[must_use]
     pub fn with_key(self, source: KeySource) -> Self {
         self.set(|settings| settings.keys.push(source))
@@ -77,8 +78,8 @@ impl RingfenceLayer {
     }
 
     /// How much of a request body is kept for a further attempt, in bytes; default 64 KiB. A
-    /// longer body is streamed on without being kept, and its request hops no more; with zero
-    /// only requests without a body hop.
+    /// piece of a streamed body counts at least 64 bytes. A longer body is streamed on without
+    /// being kept, and its request hops no more; with zero only requests without a body hop.
     #[must_use]
     pub fn with_replay_limit(self, bytes: usize) -> Self {
         self.set(|settings| settings.replay_limit = bytes)

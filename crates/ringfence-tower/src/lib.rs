@@ -54,7 +54,8 @@
 //!    [`RequestTags`]. These two extensions and [`Idempotent`] are taken out of the request.
 //! 2. The balancer picks up to `max_attempts` candidates, once. A view that is swapped meanwhile changes nothing.
 //! 3. One candidate after the other: the service of that instance is awaited ready, and that very
-//!    service gets the request. What [`RetryPolicy`] allows to go on takes a hop from the service's retry budget.
+//!    service gets the request. What [`RetryPolicy`] allows to go on takes a hop from the service's retry
+//!    budget, unless no instance has seen the request yet, as after a refused connection.
 //! 4. The response is handed on as it comes. The [`ResponseBody`] counts as in flight until it ends.
 //!
 //! # Guarantees

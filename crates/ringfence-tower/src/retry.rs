@@ -48,7 +48,8 @@ enum Mode {
 /// [`Idempotent`]. A gRPC call is a POST and therefore not idempotent by default.
 ///
 /// How many attempts there are (`max_attempts`) and how many hops a service allows
-/// (`retry_budget`) is set on the balancer.
+/// (`retry_budget`) is set on the balancer. A hop of a request that no instance has seen yet, as
+/// after a refused connection, needs no budget: it makes not one request more for the service.
 #[derive(Clone)]
 pub struct RetryPolicy {
     mode: Mode,

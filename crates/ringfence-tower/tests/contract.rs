@@ -405,13 +405,20 @@ async fn hops_stay_within_the_budget() {
         .with_min_per_second(0);
     let cluster = Cluster::with_config(TWO, config().with_retry_budget(budget)).await;
     let probe = ProbeService::new();
+    probe.then("a:80", ProbeAnswer::Fail(Io::ConnectionReset));
     probe.always("a:80", ProbeAnswer::Fail(Io::ConnectionRefused));
     let client = cluster.layer().wrap(probe);
-    let error = status(&client, get(&cluster.key(&["a"])))
-        .await
-        .unwrap_err();
+    let key = cluster.key(&["a"]);
+    let error = status(&client, get(&key)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BudgetExhausted);
     assert!(error.to_string().contains("a (a:80)"), "{error}");
+
+    // What no instance has seen may go on without a budget: it is not one request more.
+    for _ in 0..4 {
+        assert_eq!(status(&client, get(&key)).await.unwrap(), 200);
+    }
+    let counters = cluster.balancer.status().counters;
+    assert_eq!((counters.hops_granted, counters.hops_free), (0, 4));
 }
 
 #[tokio::test(start_paused = true)]
@@ -422,14 +429,15 @@ async fn picking_fails_with_a_kind() {
     let error = status(&client, keyless).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::KeyRequired);
 
-    let mut strange = get(&RoutingKey::from("x"));
-    strange
-        .extensions_mut()
-        .insert(RequestTags::new().with_tenant("nobody"));
-    strange
-        .extensions_mut()
-        .insert(RequestTags::new().with_tag("gpu", "h100"));
-    let error = status(&client, strange).await.unwrap_err();
+    let tagged = |tags: RequestTags| {
+        let mut request = get(&RoutingKey::from("x"));
+        request.extensions_mut().insert(tags);
+        status(&client, request)
+    };
+    let tenant = RequestTags::new().with_tenant("without instances of its own");
+    assert_eq!(tagged(tenant).await.unwrap(), 200);
+    let strange = RequestTags::new().with_tag("gpu", "h100");
+    let error = tagged(strange).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NoInstances);
     assert!(error.to_string().contains("orders.internal"), "{error}");
 

@@ -145,6 +145,100 @@ async fn calls_to_a_closed_port_hop() {
 }
 
 #[tokio::test]
+async fn a_closed_port_is_a_hop_then_an_ejection_then_a_return() {
+    let a = EchoServer::bind("a").await.unwrap();
+    let refused = RefusedAddress::new().unwrap();
+    let outlier = OutlierConfig::default()
+        .with_consecutive_failures(5)
+        .with_max_ejection_percent(50)
+        .unwrap()
+        .with_base_ejection_time(Duration::from_millis(300))
+        .unwrap();
+    let (at_a, at_b) = (a.address().to_string(), refused.address().to_string());
+    let instances = [("a", &*at_a), ("b", &*at_b)];
+    let cluster = Cluster::with_config(&instances, config().with_outlier(outlier)).await;
+    let mut client = client(&cluster);
+    let key = cluster.key(&["b"]);
+    for _ in 0..100 {
+        let response = client.unary(unary("x", &key)).await.unwrap();
+        assert_eq!(response.into_inner().instance, "a");
+    }
+    assert_eq!(a.requests(), 100);
+    let counters = cluster.balancer.status().counters;
+    assert!(counters.ejections >= 1);
+    // Each failure was one hop, and once ejected it is not asked: without, there were a hundred.
+    assert_eq!(counters.hops_free, counters.failures_connect);
+    assert!((5..100).contains(&counters.hops_free), "{counters:?}");
+
+    let address = refused.address();
+    drop(refused);
+    let b = EchoServer::bind_to("b", address).await.unwrap();
+    while b.requests() == 0 {
+        client.unary(unary("x", &key)).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    cluster
+        .until(|balancer| balancer.status().ejected == 0)
+        .await;
+}
+
+#[tokio::test]
+async fn three_ports_of_one_host_are_three_instances() {
+    let first = RefusedAddress::new().unwrap();
+    let second = RefusedAddress::new().unwrap();
+    let c = EchoServer::bind("c").await.unwrap();
+    let instances = [
+        ("a", first.address()),
+        ("b", second.address()),
+        ("c", c.address()),
+    ];
+    let cluster = of(&instances).await;
+    let mut client = client(&cluster);
+    let key = cluster.key(&["a", "b", "c"]);
+    let response = client.unary(unary("x", &key)).await.unwrap();
+    assert_eq!(response.into_inner().instance, "c");
+    let counters = cluster.balancer.status().counters;
+    assert_eq!((counters.failures_connect, counters.hops_free), (2, 2));
+    assert_eq!(c.requests(), 1);
+}
+
+#[tokio::test]
+async fn a_stream_dropped_after_a_message_is_a_success() {
+    let a = Backend::start().await.unwrap();
+    let b = EchoServer::bind("b").await.unwrap();
+    let outlier = OutlierConfig::default().with_consecutive_failures(2);
+    let outlier = outlier.with_max_ejection_percent(50).unwrap();
+    let addresses = [a.address().to_string(), b.address().to_string()];
+    let instances = [("a", &*addresses[0]), ("b", &*addresses[1])];
+    let cluster = Cluster::with_config(&instances, config().with_outlier(outlier)).await;
+    let mut client = client(&cluster);
+    let key = cluster.key(&["a", "b"]);
+    let head = || Answer::status(200).header("content-type", "application/grpc");
+    let request = || keyed(EchoRequest::new("x"), &key);
+    for _ in 0..5 {
+        a.then(Answer::grpc_error(14, "not now"));
+        client.unary(unary("x", &key)).await.unwrap_err();
+        a.then(head().chunk(vec![0; 5]).then_hang());
+        let mut responses = client.server_stream(request()).await.unwrap().into_inner();
+        responses.message().await.unwrap().unwrap();
+    }
+    assert_eq!(cluster.balancer.status().counters.failures_status, 5);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(cluster.balancer.status().ejected, 0);
+
+    // Without a message nothing is known: the failures around it are in a row.
+    for _ in 0..2 {
+        a.then(head().then_hang());
+        drop(client.server_stream(request()).await.unwrap());
+        a.then(Answer::grpc_error(14, "not now"));
+        client.unary(unary("x", &key)).await.unwrap_err();
+    }
+    cluster
+        .until(|balancer| balancer.status().ejected == 1)
+        .await;
+}
+
+#[tokio::test]
 async fn a_failed_call_says_where_and_what_was_tried() {
     let (first, second) = (
         RefusedAddress::new().unwrap(),
@@ -351,8 +445,9 @@ async fn packets_that_vanish_on_connect_delay_nobody_twice() {
         async move { client.unary(request).await.unwrap().into_inner().instance }
     });
     assert!(join_all(calls).await.iter().all(|instance| instance == "b"));
+    // One after the other they would take 15 s.
     let elapsed = start.elapsed();
-    assert!(elapsed < Duration::from_millis(1_500), "{elapsed:?}");
+    assert!(elapsed < Duration::from_secs(10), "{elapsed:?}");
 }
 
 #[tokio::test]
@@ -368,15 +463,10 @@ async fn a_connection_gone_dead_is_noticed_and_left() {
     client.unary(unary("warm", &key)).await.unwrap();
     relay.freeze();
     let mut request = idempotent(unary("x", &key));
-    request.set_timeout(Duration::from_secs(5));
-    let start = std::time::Instant::now();
+    // Only a broken connection lets it hop; the deadline would not.
+    request.set_timeout(Duration::from_secs(30));
     let response = client.unary(request).await.unwrap();
     assert_eq!(response.into_inner().instance, "b");
-    assert!(
-        start.elapsed() < Duration::from_secs(2),
-        "{:?}",
-        start.elapsed()
-    );
 }
 
 #[tokio::test]
@@ -461,12 +551,12 @@ async fn a_removed_instance_keeps_its_calls_and_then_closes() {
     // A new tag or weight reconnects nothing.
     let changed = common::instance("a", &a.address().to_string());
     let changed = changed.to_builder().tag("color", "red").weight(200);
+    let epoch = cluster.balancer.status().epoch;
     cluster
         .registry
         .register(&cluster.service, changed.build().unwrap());
-    let epoch = cluster.balancer.status().epoch;
     cluster
-        .until(|balancer| balancer.status().epoch >= epoch)
+        .until(|balancer| balancer.status().epoch > epoch)
         .await;
     client
         .unary(unary("x", &cluster.key(&["a"])))
@@ -485,6 +575,17 @@ async fn a_removed_instance_keeps_its_calls_and_then_closes() {
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(a.connections(), 1, "not dialled again");
     drop(b);
+}
+
+#[tokio::test]
+async fn connectors_that_are_thrown_away_leave_no_connection() {
+    let (a, _b, cluster) = servers().await;
+    let key = cluster.key(&["a"]);
+    for _ in 0..100 {
+        client(&cluster).unary(unary("x", &key)).await.unwrap();
+    }
+    assert_eq!(a.connections(), 100);
+    until(|| a.open_connections() == 0).await;
 }
 
 #[tokio::test]

@@ -5,23 +5,27 @@ use std::{
     fmt,
     marker::PhantomData,
     sync::{
-        OnceLock,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
         atomic::{AtomicU64, Ordering},
     },
 };
 
+use arc_swap::ArcSwap;
+
 /// Names one attachment of each node; made once by the layer that owns the attachments.
 ///
-/// Two keys never collide, and a key is bound to the type that it stores.
+/// Clones are handles of the same key. What is kept under a key lives as long as both the node and the key: it is dropped with
+/// the node, and on all nodes with the last clone of the key. So a layer that is thrown away leaves nothing behind.
 ///
 /// ```
 /// use ringfence_balancer::AttachmentKey;
 ///
 /// let key: AttachmentKey<String> = AttachmentKey::unique();
+/// assert_eq!(key, key.clone());
 /// assert_ne!(key, AttachmentKey::unique());
 /// ```
 pub struct AttachmentKey<T> {
-    id: u64,
+    owner: Arc<Owner>,
     stores: PhantomData<fn() -> T>,
 }
 
@@ -31,7 +35,10 @@ impl<T> AttachmentKey<T> {
     pub fn unique() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self {
-            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            owner: Arc::new(Owner {
+                id: NEXT.fetch_add(1, Ordering::Relaxed),
+                shelves: Mutex::default(),
+            }),
             stores: PhantomData,
         }
     }
@@ -40,15 +47,16 @@ impl<T> AttachmentKey<T> {
 // Not derived: that would ask the same of `T`.
 impl<T> Clone for AttachmentKey<T> {
     fn clone(&self) -> Self {
-        *self
+        Self {
+            owner: Arc::clone(&self.owner),
+            stores: PhantomData,
+        }
     }
 }
 
-impl<T> Copy for AttachmentKey<T> {}
-
 impl<T> PartialEq for AttachmentKey<T> {
     fn eq(&self, other: &Self) -> bool {
-        self.id == other.id
+        self.owner.id == other.owner.id
     }
 }
 
@@ -56,57 +64,144 @@ impl<T> Eq for AttachmentKey<T> {}
 
 impl<T> fmt::Debug for AttachmentKey<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("AttachmentKey").field(&self.id).finish()
+        f.debug_tuple("AttachmentKey")
+            .field(&self.owner.id)
+            .finish()
     }
 }
 
-struct Link {
-    key: u64,
-    /// The key's `OnceLock<T>`.
-    value: Box<dyn Any + Send + Sync>,
-    next: OnceLock<Box<Link>>,
+/// What the clones of a key share; clears the shelves when the last one goes.
+struct Owner {
+    id: u64,
+    shelves: Mutex<Shelves>,
 }
 
-/// An append-only list: reading never locks, and there is one entry for each layer, so it is short.
+/// The nodes that keep something for a key.
+#[derive(Default)]
+struct Shelves {
+    known: Vec<Weak<Shelf>>,
+    /// Nodes that are gone are left out when there are so many.
+    sweep_at: usize,
+}
+
+impl Owner {
+    fn remember(&self, shelf: &Arc<Shelf>) {
+        let mut shelves = lock(&self.shelves);
+        if shelves.known.len() >= shelves.sweep_at {
+            shelves.known.retain(|shelf| shelf.strong_count() > 0);
+            shelves.sweep_at = (2 * shelves.known.len()).max(16);
+        }
+        shelves.known.push(Arc::downgrade(shelf));
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        let known = std::mem::take(&mut lock(&self.shelves).known);
+        for shelf in known.iter().filter_map(Weak::upgrade) {
+            shelf.remove(self.id);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // No code of others runs under these locks.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+type Slot<T> = OnceLock<Arc<T>>;
+
+#[derive(Clone)]
+struct Entry {
+    key: u64,
+    /// The key's [`Slot`].
+    slot: Arc<dyn Any + Send + Sync>,
+}
+
+/// All attachments of a node, by key. Reading never locks; writing copies the list, which has one entry for each layer.
+#[derive(Default)]
+struct Shelf {
+    entries: ArcSwap<Vec<Entry>>,
+    writing: Mutex<()>,
+}
+
+impl Shelf {
+    fn get<T: Send + Sync + 'static>(&self, key: u64) -> Option<Arc<T>> {
+        let entries = self.entries.load();
+        let place = place(&entries, key).ok()?;
+        let slot = entries.get(place)?.slot.downcast_ref::<Slot<T>>()?;
+        slot.get().cloned()
+    }
+
+    /// The key's slot, and whether it is new.
+    fn slot<T: Send + Sync + 'static>(&self, key: u64) -> (Arc<Slot<T>>, bool) {
+        let _writing = lock(&self.writing);
+        let mut entries = Vec::clone(&self.entries.load());
+        let slot = Arc::new(Slot::<T>::new());
+        let entry = Entry {
+            key,
+            slot: Arc::clone(&slot) as _,
+        };
+        match place(&entries, key) {
+            Ok(place) => {
+                let known = entries.get(place).map(|entry| Arc::clone(&entry.slot));
+                // A key has one type, so it is never another one.
+                if let Some(Ok(known)) = known.map(Arc::downcast) {
+                    return (known, false);
+                }
+            }
+            Err(place) => entries.insert(place, entry),
+        }
+        self.entries.store(Arc::new(entries));
+        (slot, true)
+    }
+
+    fn remove(&self, key: u64) {
+        let before = {
+            let _writing = lock(&self.writing);
+            let mut entries = Vec::clone(&self.entries.load());
+            entries.retain(|entry| entry.key != key);
+            self.entries.swap(Arc::new(entries))
+        };
+        // What a value does when it goes is the business of its layer: not under the lock.
+        drop(before);
+    }
+}
+
+fn place(entries: &[Entry], key: u64) -> Result<usize, usize> {
+    entries.binary_search_by_key(&key, |entry| entry.key)
+}
+
+/// What layers keep with a node.
 #[derive(Default)]
 pub(super) struct Attachments {
-    head: OnceLock<Box<Link>>,
+    shelf: Arc<Shelf>,
 }
 
 impl Attachments {
-    pub(super) fn get_or_init<T, F>(&self, key: AttachmentKey<T>, init: F) -> &T
+    pub(super) fn get_or_init<T, F>(&self, key: &AttachmentKey<T>, init: F) -> Arc<T>
     where
         T: Send + Sync + 'static,
         F: FnOnce() -> T,
     {
-        let mut place = &self.head;
-        loop {
-            let link = place.get_or_init(|| {
-                Box::new(Link {
-                    key: key.id,
-                    value: Box::new(OnceLock::<T>::new()),
-                    next: OnceLock::new(),
-                })
-            });
-            if link.key == key.id
-                && let Some(value) = link.value.downcast_ref::<OnceLock<T>>()
-            {
-                return value.get_or_init(init);
-            }
-            place = &link.next;
+        if let Some(value) = self.shelf.get(key.owner.id) {
+            return value;
         }
+        // The key outlives this call, so the slot is not taken away meanwhile.
+        let (slot, is_new) = self.shelf.slot(key.owner.id);
+        if is_new {
+            key.owner.remember(&self.shelf);
+        }
+        Arc::clone(slot.get_or_init(|| Arc::new(init())))
     }
 }
 
 impl fmt::Debug for Attachments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut keys = f.debug_list();
-        let mut place = &self.head;
-        while let Some(link) = place.get() {
-            keys.entry(&link.key);
-            place = &link.next;
-        }
-        keys.finish()
+        let entries = self.shelf.entries.load();
+        f.debug_list()
+            .entries(entries.iter().map(|entry| entry.key))
+            .finish()
     }
 }
 
@@ -128,23 +223,87 @@ mod tests {
             for _ in 0..8 {
                 scope.spawn(|| {
                     for _ in 0..100 {
-                        assert_eq!(
-                            attachments.get_or_init(text, || {
-                                count();
-                                "text".to_owned()
-                            }),
-                            "text"
-                        );
-                        attachments.get_or_init(number, count);
-                        attachments.get_or_init(other, count);
+                        let kept = attachments.get_or_init(&text, || {
+                            count();
+                            "text".to_owned()
+                        });
+                        assert_eq!(*kept, "text");
+                        attachments.get_or_init(&number, count);
+                        attachments.get_or_init(&other, count);
                     }
                 });
             }
         });
         assert_eq!(made.load(Ordering::Relaxed), 3);
         assert_ne!(
-            attachments.get_or_init(number, || 99),
-            attachments.get_or_init(other, || 99)
+            attachments.get_or_init(&number, || 99),
+            attachments.get_or_init(&other, || 99)
         );
+    }
+
+    #[test]
+    fn a_value_goes_with_the_last_clone_of_its_key() {
+        let (here, there) = (Attachments::default(), Attachments::default());
+        let (key, stays) = (AttachmentKey::unique(), AttachmentKey::unique());
+        let (value, other) = (Arc::new(()), Arc::new(()));
+        for attachments in [&here, &there] {
+            attachments.get_or_init(&key, || Arc::clone(&value));
+            attachments.get_or_init(&stays, || Arc::clone(&other));
+        }
+        let clone = key.clone();
+        drop(key);
+        assert_eq!(Arc::strong_count(&value), 3);
+        drop(clone);
+        assert_eq!(Arc::strong_count(&value), 1);
+        assert_eq!(Arc::strong_count(&other), 3);
+        drop(here);
+        assert_eq!(Arc::strong_count(&other), 2);
+        drop((there, stays));
+        assert_eq!(Arc::strong_count(&other), 1);
+    }
+
+    #[test]
+    fn a_key_for_each_request_leaves_nothing_behind() {
+        let attachments = Attachments::default();
+        for n in 0..20_000_usize {
+            let key = AttachmentKey::unique();
+            assert_eq!(*attachments.get_or_init(&key, || n), n);
+        }
+        assert_eq!(format!("{attachments:?}"), "[]");
+        // And those that are kept for long do no harm when they go.
+        let keys: Vec<AttachmentKey<usize>> = (0..500).map(|_| AttachmentKey::unique()).collect();
+        for key in &keys {
+            attachments.get_or_init(key, || 1);
+        }
+        drop(attachments);
+        drop(keys);
+    }
+
+    #[test]
+    fn a_key_forgets_nodes_that_are_gone() {
+        let key: AttachmentKey<usize> = AttachmentKey::unique();
+        for n in 0..1_000 {
+            Attachments::default().get_or_init(&key, || n);
+        }
+        assert!(lock(&key.owner.shelves).known.len() <= 16);
+    }
+
+    #[test]
+    fn keys_that_come_and_go_on_many_threads_share_nothing() {
+        let attachments = Attachments::default();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for n in 0..200_usize {
+                        let key = AttachmentKey::unique();
+                        let clone = key.clone();
+                        assert_eq!(*attachments.get_or_init(&key, || n), n);
+                        drop(key);
+                        assert_eq!(*attachments.get_or_init(&clone, || n + 1), n);
+                    }
+                });
+            }
+        });
+        assert_eq!(format!("{attachments:?}"), "[]");
     }
 }

@@ -138,11 +138,12 @@ impl Node {
     }
 
     /// What a layer keeps with this node, made by `init` at the first call for the key. It is
-    /// dropped with the node, so connections that are kept here close when the instance is gone
-    /// and its last attempt is over.
+    /// let go with the node, so connections that are kept here close when the instance is gone
+    /// and its last attempt is over; and with the last clone of the key.
     ///
-    /// Concurrent first calls wait for one `init`, which must not ask for the same key.
-    pub fn attachment<T, F>(&self, key: AttachmentKey<T>, init: F) -> &T
+    /// Concurrent first calls wait for one `init`, which must not ask for the same key. The value
+    /// must not hold the key: the two would keep each other until the node goes.
+    pub fn attachment<T, F>(&self, key: &AttachmentKey<T>, init: F) -> Arc<T>
     where
         T: Send + Sync + 'static,
         F: FnOnce() -> T,

@@ -139,8 +139,9 @@ fn attachments_live_as_long_as_the_last_attempt() {
     let (mut table, _receiver, _) = table(5);
     let seats = table.seat(&snapshot(&[("a", "h:1")]), &[]);
     let key: AttachmentKey<Arc<str>> = AttachmentKey::unique();
-    let connection = seats[0].node.attachment(key, || "connection".into());
-    let alive = Arc::downgrade(connection);
+    let connection = seats[0].node.attachment(&key, || "connection".into());
+    let alive = Arc::downgrade(&connection);
+    drop(connection);
     let running = seats[0].begin();
     drop(table.seat(&Snapshot::empty(), &seats));
     drop(seats);

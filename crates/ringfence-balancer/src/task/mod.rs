@@ -28,6 +28,8 @@ use crate::{
 
 /// New tags are prepared at most this often, so that a flood of them cannot keep the task busy.
 const PREPARE_INTERVAL: Duration = Duration::from_millis(100);
+/// After each time, the task has this many times as long for everything else.
+const PREPARE_REST: u32 = 9;
 
 pub(crate) struct Task {
     shared: Arc<Shared>,
@@ -42,7 +44,7 @@ pub(crate) struct Task {
     refused: Vec<NodeIdentity>,
     routes: RouteCache,
     prepare_at: Option<Instant>,
-    prepared_at: Option<Instant>,
+    prepare_not_before: Option<Instant>,
     fold_at: Instant,
     report: TaskReport,
     /// Whether the registry has answered. The last field: when its receivers see it go, the watch
@@ -72,7 +74,7 @@ impl Task {
             refused: Vec::new(),
             routes: RouteCache::new(config.max_pools()),
             prepare_at: None,
-            prepared_at: None,
+            prepare_not_before: None,
             fold_at: now() + RetryBudget::FOLD_INTERVAL,
             report: TaskReport::default(),
             answered,
@@ -93,8 +95,7 @@ impl Task {
                 Some(identity) = self.failures.recv() => self.failing(identity).await,
                 event = self.supervisor.next() => self.event(event).await,
                 () = self.shared.wishes.arrived(), if self.prepare_at.is_none() => {
-                    let earliest = self.prepared_at.map(|at| at + PREPARE_INTERVAL);
-                    self.prepare_at = Some(earliest.unwrap_or_else(now));
+                    self.prepare_at = Some(self.prepare_not_before.unwrap_or_else(now));
                 }
             }
             self.update_report();
@@ -149,8 +150,10 @@ impl Task {
         }
         if self.prepare_at.is_some_and(|at| at <= now) {
             self.prepare_at = None;
-            self.prepared_at = Some(now);
             self.prepare_routes().await;
+            let done = self::now();
+            let took = done.saturating_duration_since(now);
+            self.prepare_not_before = Some(done + PREPARE_INTERVAL.max(took * PREPARE_REST));
         }
     }
 

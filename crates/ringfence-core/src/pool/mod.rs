@@ -1,9 +1,13 @@
 //! The instances of a snapshot that a route may use.
 
+mod index;
 mod selector;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
+pub(crate) use self::index::TagIndex;
 pub use self::selector::{Attribute, Match, Selector};
 use crate::{instance::Instance, snapshot::Snapshot};
 
@@ -33,10 +37,33 @@ impl Pool {
     /// Filters a snapshot.
     #[must_use]
     pub fn select(snapshot: &Arc<Snapshot>, selector: &Selector) -> Self {
-        let members = (0u32..)
-            .zip(snapshot.instances())
+        Self::filter(snapshot, selector, (0u32..).zip(snapshot.instances()))
+    }
+
+    /// [`select`](Self::select) with the help of the snapshot's index.
+    pub(crate) fn select_by(
+        index: &TagIndex,
+        snapshot: &Arc<Snapshot>,
+        selector: &Selector,
+    ) -> Self {
+        let Some(places) = index.narrow(selector) else {
+            return Self::select(snapshot, selector);
+        };
+        let instances = snapshot.instances();
+        let narrowed = places
+            .into_iter()
+            .filter_map(|place| Some((place, instances.get(place as usize)?)));
+        Self::filter(snapshot, selector, narrowed)
+    }
+
+    fn filter<'a>(
+        snapshot: &Arc<Snapshot>,
+        selector: &Selector,
+        instances: impl Iterator<Item = (u32, &'a Arc<Instance>)>,
+    ) -> Self {
+        let members = instances
             .filter(|(_, instance)| selector.matches(instance))
-            .map(|(index, _)| index)
+            .map(|(place, _)| place)
             .collect();
         Self {
             snapshot: Arc::clone(snapshot),

@@ -29,7 +29,7 @@ impl Attribute {
         Self::tag(TENANT_TAG)
     }
 
-    fn of<'a>(&self, instance: &'a Instance) -> Option<&'a str> {
+    pub(super) fn of<'a>(&self, instance: &'a Instance) -> Option<&'a str> {
         match self {
             Self::Version => instance.version(),
             Self::Zone => instance.zone(),
@@ -155,6 +155,16 @@ impl Selector {
         self.0
             .iter()
             .all(|(attribute, matching)| matching.accepts(attribute.of(instance)))
+    }
+
+    /// The conditions that ask for one of some values.
+    pub(super) fn asked(&self) -> impl Iterator<Item = (&Attribute, &[Arc<str>])> {
+        self.0
+            .iter()
+            .filter_map(|(attribute, matching)| match &matching.0 {
+                Kind::OneOf(values) => Some((attribute, &**values)),
+                Kind::NoneOf(_) | Kind::Present | Kind::Absent => None,
+            })
     }
 
     /// Whether it has no condition.

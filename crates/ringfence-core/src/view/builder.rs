@@ -5,7 +5,7 @@ use std::{
 
 use super::{PoolView, Route, StageOutcome, View, ViewConfig, pool_view::Usability};
 use crate::{
-    pool::{Pool, Selector},
+    pool::{Pool, Selector, TagIndex},
     ring::Ring,
     routing::{RequestTags, Stage},
     snapshot::Snapshot,
@@ -17,7 +17,10 @@ pub(super) struct Builder<'a> {
     snapshot: Arc<Snapshot>,
     /// By place in the snapshot: whether the instance there is ejected.
     out: Arc<[bool]>,
+    index: Arc<TagIndex>,
     previous: Option<&'a View>,
+    /// Whether instances and their state are those of the previous view.
+    is_previous: bool,
     whole: Arc<Ring>,
     selections: BTreeMap<Selector, Arc<Pool>>,
     rings: BTreeMap<Box<[u32]>, Arc<Ring>>,
@@ -36,11 +39,19 @@ impl<'a> Builder<'a> {
             Some(previous) => previous.whole.update(&everything),
             None => Arc::new(Ring::build(&everything, config.ring())),
         };
+        let index = match previous {
+            Some(previous) if Arc::ptr_eq(&previous.snapshot, &snapshot) => {
+                Arc::clone(&previous.index)
+            }
+            _ => Arc::new(TagIndex::new(&snapshot)),
+        };
         Self {
+            index,
             out: (0..snapshot.len()).map(is_out).collect(),
             config,
             snapshot,
             previous,
+            is_previous: false,
             whole,
             selections: BTreeMap::from([(Selector::any(), Arc::new(everything))]),
             rings: BTreeMap::new(),
@@ -54,7 +65,9 @@ impl<'a> Builder<'a> {
             config: Arc::clone(&view.config),
             snapshot: Arc::clone(&view.snapshot),
             out: Arc::clone(&view.out),
+            index: Arc::clone(&view.index),
             previous: Some(view),
+            is_previous: true,
             whole: Arc::clone(&view.whole),
             selections: BTreeMap::new(),
             rings: BTreeMap::new(),
@@ -77,6 +90,7 @@ impl<'a> Builder<'a> {
             config: self.config,
             snapshot: self.snapshot,
             out: self.out,
+            index: self.index,
             whole: self.whole,
             pools: self.pools,
             untagged,
@@ -126,10 +140,10 @@ impl<'a> Builder<'a> {
         let mut in_panic = None;
         for (place, stage) in self.config.routing().stages(tags).into_iter().enumerate() {
             let pool = self.select(stage.selector());
-            let usability = self.usability(&pool);
+            let (usable, may_panic) = self.standing(&pool);
             let outcome = StageOutcome {
                 members: pool.len(),
-                usable: usability.usable_count(),
+                usable,
                 stage,
             };
             let stop = match outcome.stage {
@@ -139,7 +153,7 @@ impl<'a> Builder<'a> {
                     return (outcomes, Some((place, pool)));
                 }
                 Stage::Try(_) => {
-                    if in_panic.is_none() && usability.may_panic(self.config.panic_threshold()) {
+                    if in_panic.is_none() && may_panic && self.config.panic_threshold() > 0 {
                         in_panic = Some((place, pool));
                     }
                     false
@@ -153,6 +167,18 @@ impl<'a> Builder<'a> {
         (outcomes, in_panic)
     }
 
+    /// Usable members, and whether any takes traffic at all.
+    fn standing(&self, pool: &Pool) -> (usize, bool) {
+        let known = self.previous.filter(|_| self.is_previous);
+        match known.and_then(|view| view.pools.get(&**pool.selector())) {
+            Some(view) => (view.usable_count(), view.may_panic()),
+            None => {
+                let usability = self.usability(pool);
+                (usability.usable_count(), usability.may_panic())
+            }
+        }
+    }
+
     fn select(&mut self, selector: &Selector) -> Arc<Pool> {
         if let Some(pool) = self.selections.get(selector) {
             return Arc::clone(pool);
@@ -162,7 +188,7 @@ impl<'a> Builder<'a> {
             .filter(|view| Arc::ptr_eq(&view.snapshot, &self.snapshot))
             .and_then(|view| view.pools.get(selector));
         let pool = prepared.map_or_else(
-            || Arc::new(Pool::select(&self.snapshot, selector)),
+            || Arc::new(Pool::select_by(&self.index, &self.snapshot, selector)),
             |view| Arc::clone(view.shared_pool()),
         );
         self.selections.insert(selector.clone(), Arc::clone(&pool));

@@ -19,7 +19,12 @@ pub use self::{
     pool_view::PoolView,
     route::{Route, StageOutcome},
 };
-use crate::{pool::Selector, ring::Ring, routing::RequestTags, snapshot::Snapshot};
+use crate::{
+    pool::{Selector, TagIndex},
+    ring::Ring,
+    routing::RequestTags,
+    snapshot::Snapshot,
+};
 
 /// A snapshot with its pools, rings and routes: immutable, so that a request sees one consistent state from one pointer.
 ///
@@ -51,6 +56,7 @@ pub struct View {
     snapshot: Arc<Snapshot>,
     /// By place in the snapshot: whether the instance there is ejected.
     out: Arc<[bool]>,
+    index: Arc<TagIndex>,
     /// The ring of all instances.
     whole: Arc<Ring>,
     /// Pools that serve some route.
@@ -118,7 +124,7 @@ impl View {
     }
 
     /// The route of a request's tags, worked out now: it gives every key the same members as a prepared one, without making
-    /// a ring, in `O(stages * instances)`.
+    /// a ring; it looks only at instances that have a value asked for.
     #[must_use]
     pub fn resolve(&self, tags: &RequestTags) -> Route {
         Builder::of_view(self).resolve(tags)

@@ -13,6 +13,8 @@ pub struct PoolView {
     /// A bit for each member: takes traffic, is healthy and not ejected.
     usable: Box<[u64]>,
     usable_count: usize,
+    /// Members that take traffic, whatever their health.
+    taker_count: usize,
     /// Members that requests may go to now: the usable ones, or in panic all that take traffic.
     eligible: Box<[u32]>,
     panic: bool,
@@ -80,6 +82,7 @@ impl PoolView {
             ring,
             usable,
             usable_count: usable_members.len(),
+            taker_count: takers.len(),
             eligible: if panic { takers } else { usable_members }.into(),
             panic,
         }
@@ -89,6 +92,11 @@ impl PoolView {
     #[must_use]
     pub fn pool(&self) -> &Pool {
         &self.pool
+    }
+
+    /// Whether the pool may serve although too few members are usable.
+    pub(super) fn may_panic(&self) -> bool {
+        self.taker_count > 0
     }
 
     pub(super) fn shared_pool(&self) -> &Arc<Pool> {
@@ -192,7 +200,7 @@ impl Usability {
     }
 
     /// Whether the pool may serve although too few members are usable.
-    pub(super) fn may_panic(&self, panic_threshold: u8) -> bool {
-        panic_threshold > 0 && !self.takers.is_empty()
+    pub(super) fn may_panic(&self) -> bool {
+        !self.takers.is_empty()
     }
 }

@@ -6,6 +6,26 @@ use crate::classify::Failure;
 use crate::error::BoxError;
 use crate::transport::Rejection;
 
+/// What a further attempt takes from the retry budget.
+#[derive(Clone, Copy)]
+pub(super) enum Cost {
+    /// No instance has seen the request yet, so the service has not one request more to serve. Connecting is limited where
+    /// it is done.
+    Nothing,
+    /// An instance has had work with it already.
+    Budget,
+}
+
+impl Cost {
+    pub(super) fn after(failure: Failure, sent: bool) -> Self {
+        if failure == Failure::Connect || !sent {
+            Self::Nothing
+        } else {
+            Self::Budget
+        }
+    }
+}
+
 /// Why an attempt gave no response.
 pub(super) enum Failed {
     /// It failed in a way that may permit another one.

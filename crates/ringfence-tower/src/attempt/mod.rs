@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use tower_service::Service;
 
 use self::choose::decide;
-use self::failed::Failed;
+use self::failed::{Cost, Failed};
 use self::in_hand::InHand;
 use self::trail::Trail;
 use crate::body::{Limit, RequestBody, ResponseBody};
@@ -109,7 +109,10 @@ impl<S> Call<'_, S> {
                 Ok(response) => {
                     let verdict = self.judge(&response);
                     let allowed = idempotent && verdict == Verdict::Unavailable;
-                    if self.hop(allowed, further, &mut in_hand).is_err() {
+                    if self
+                        .hop(allowed, Cost::Budget, further, &mut in_hand)
+                        .is_err()
+                    {
                         return Ok(self.accept::<B>(response, verdict, trail));
                     }
                     trail.ended(
@@ -122,9 +125,10 @@ impl<S> Call<'_, S> {
                     outcome,
                     error,
                 }) => {
+                    let cost = Cost::after(failure, trail.is_sent());
                     trail.ended_with(outcome, &*error);
                     let allowed = self.settings.retry.allows(failure, idempotent);
-                    if let Err(kind) = self.hop(allowed, further, &mut in_hand) {
+                    if let Err(kind) = self.hop(allowed, cost, further, &mut in_hand) {
                         return Err(trail.fail(self.settings, kind, Some(error)));
                     }
                 }
@@ -185,7 +189,7 @@ impl<S> Call<'_, S> {
             classifier,
             ..
         } = self.settings;
-        let target = Target::new(candidate, balancer.service().name(), authority, *origins);
+        let target = Target::new(candidate, balancer.service().name(), authority, origins);
         let mut service = self.transport.service(&target).map_err(Failed::Rejected)?;
         // The very service that is ready takes the call: readiness does not pass on to clones.
         if let Err(error) = poll_fn(|cx| service.poll_ready(cx)).await {
@@ -224,6 +228,7 @@ impl<S> Call<'_, S> {
     fn hop<B: RequestBody>(
         &self,
         allowed: bool,
+        cost: Cost,
         further: usize,
         in_hand: &mut InHand<B>,
     ) -> Result<(), ErrorKind> {
@@ -240,8 +245,10 @@ impl<S> Call<'_, S> {
             return Err(ErrorKind::Transport);
         }
         // Last, because what it grants counts as made.
-        if !self.settings.balancer.try_hop() {
-            return Err(ErrorKind::BudgetExhausted);
+        match cost {
+            Cost::Nothing => self.settings.balancer.count_free_hop(),
+            Cost::Budget if self.settings.balancer.try_hop() => {}
+            Cost::Budget => return Err(ErrorKind::BudgetExhausted),
         }
         // A body that passed its limit in this very moment.
         if !in_hand.refill() {

@@ -10,6 +10,8 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 
+/// What a kept frame counts at least: more would be held for a tiny one than its bytes.
+const MIN_FRAME: usize = 64;
 /// Charged for each trailer on top of its name and value, as HTTP/2 counts header lists.
 const TRAILER_OVERHEAD: usize = 32;
 
@@ -50,13 +52,14 @@ impl Kept {
     }
 
     fn size(&self) -> usize {
-        match self {
+        let size = match self {
             Self::Data(data) => data.len(),
             Self::Trailers(trailers) => trailers
                 .iter()
                 .map(|(name, value)| name.as_str().len() + value.len() + TRAILER_OVERHEAD)
                 .sum(),
-        }
+        };
+        size.max(MIN_FRAME)
     }
 
     fn data_len(&self) -> u64 {
@@ -146,11 +149,11 @@ impl<B> State<B> {
     }
 
     fn keep(&mut self, frame: &Frame<Bytes>) {
-        if !self.keeping {
+        // An empty frame says nothing, and there may be any number of them.
+        if !self.keeping || frame.data_ref().is_some_and(Bytes::is_empty) {
             return;
         }
-        let kept = Kept::of(frame);
-        match kept {
+        match Kept::of(frame) {
             Some(kept) if self.size + kept.size() <= self.limit => {
                 self.size += kept.size();
                 self.kept.push_back(kept);

@@ -21,7 +21,8 @@ pin_project! {
     ///
     /// The request counts as in flight on its instance until the end of the stream, an error, or
     /// the drop of this body, and its outcome is reported then: for gRPC by the status in
-    /// the trailers, for a broken stream as a failure, for a body that is dropped earlier not at all.
+    /// the trailers, for a broken stream as a failure. A body that is dropped earlier counts by
+    /// what has come until then: by the head, for gRPC by the first message, without one not at all.
     pub struct ResponseBody<B>
     where
         B: Body,
@@ -65,6 +66,8 @@ pub(crate) struct Tracker {
     classifier: Arc<dyn Classify>,
     /// A gRPC response without a status so far: it has to come in the trailers.
     status_due: bool,
+    /// Some of the body has come.
+    has_data: bool,
     verdict: Verdict,
 }
 
@@ -84,7 +87,15 @@ impl Tracker {
             in_flight,
             classifier,
             status_due: is_grpc(headers) && !headers.contains_key("grpc-status"),
+            has_data: false,
             verdict,
+        }
+    }
+
+    fn frame<D>(&mut self, frame: &Frame<D>) {
+        match frame.trailers_ref() {
+            Some(trailers) => self.trailers(trailers),
+            None => self.has_data |= frame.is_data(),
         }
     }
 
@@ -114,8 +125,22 @@ impl Tracker {
     }
 
     fn finish(mut self, outcome: Outcome) {
-        if let Some(in_flight) = &mut self.in_flight {
+        self.report(outcome);
+    }
+
+    fn report(&mut self, outcome: Outcome) {
+        if let Some(mut in_flight) = self.in_flight.take() {
             in_flight.report(outcome);
+        }
+    }
+}
+
+impl Drop for Tracker {
+    /// A caller who has seen enough: were it not a success, an instance whose callers never read
+    /// to the end would only ever fail.
+    fn drop(&mut self) {
+        if self.has_data || !self.status_due {
+            self.report(outcome(self.verdict));
         }
     }
 }
@@ -200,10 +225,8 @@ impl<B: Body> Body for ResponseBody<B> {
         }
         match &polled {
             Poll::Ready(Some(Ok(frame))) => {
-                if let (Some(trailers), Some(tracker)) =
-                    (frame.trailers_ref(), this.tracker.as_mut())
-                {
-                    tracker.trailers(trailers);
+                if let Some(tracker) = this.tracker.as_mut() {
+                    tracker.frame(frame);
                 }
                 // Many readers stop here instead of asking once more.
                 if this.inner.is_end_stream() {

@@ -160,16 +160,47 @@ async fn a_pending_second_frame_neither_loses_nor_doubles_the_first() {
 #[tokio::test]
 async fn over_the_limit_the_first_attempt_is_complete_and_the_last() {
     let steps = [Step::Data("0123"), Step::Data("4567"), Step::Data("89")];
-    let (first, mut replay) = replayable(body(steps), 8);
+    let (first, mut replay) = replayable(body(steps), 128);
     assert_eq!(collect(first).await.0, "0123456789");
     assert!(replay.again().is_none());
 }
 
 #[tokio::test]
 async fn exactly_the_limit_is_kept() {
-    let (first, mut replay) = replayable(body([Step::Data("0123"), Step::Data("4567")]), 8);
-    assert_eq!(collect(first).await.0, "01234567");
-    assert_eq!(collect(replay.again().expect("kept")).await.0, "01234567");
+    const CHUNK: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    let chunks = || body([Step::Data(CHUNK), Step::Data(CHUNK)]);
+    let (first, mut replay) = replayable(chunks(), 128);
+    let whole = collect(first).await;
+    assert_eq!(whole.0.len(), 128);
+    assert_eq!(collect(replay.again().expect("kept")).await, whole);
+    let (first, mut replay) = replayable(chunks(), 127);
+    assert_eq!(collect(first).await, whole);
+    assert!(replay.again().is_none());
+}
+
+#[tokio::test]
+async fn tiny_frames_count_for_what_they_cost() {
+    let tiny = |count| body(std::iter::repeat_with(|| Step::Data("x")).take(count));
+    let (first, mut replay) = replayable(tiny(16), 1_024);
+    assert_eq!(collect(first).await.0.len(), 16);
+    assert!(replay.again().is_some());
+    let (first, mut replay) = replayable(tiny(17), 1_024);
+    assert_eq!(collect(first).await.0.len(), 17);
+    assert!(replay.again().is_none());
+}
+
+#[tokio::test]
+async fn empty_frames_are_passed_on_and_not_kept() {
+    let empty = || std::iter::repeat_with(|| Step::Data("")).take(1_000);
+    let steps = empty().chain([Step::Data("ab")]).chain(empty());
+    let (mut first, mut replay) = replayable(body(steps), 64);
+    for _ in 0..1_000 {
+        assert_eq!(data(&mut first).await, "");
+    }
+    assert_eq!(collect(first).await.0, "ab");
+    let mut again = replay.again().expect("kept");
+    assert_eq!(data(&mut again).await, "ab");
+    assert_eq!(collect(again).await.0, "");
 }
 
 #[test]
@@ -188,14 +219,14 @@ fn what_is_known_to_be_over_the_limit_is_not_kept_at_all() {
 
 #[tokio::test]
 async fn a_lying_size_changes_nothing() {
-    let (first, mut replay) = replayable(sized([Step::Data("0123456789")], 10), 10);
+    let (first, mut replay) = replayable(sized([Step::Data("0123456789")], 10), 64);
     assert_eq!(first.size_hint().exact(), Some(10));
     assert_eq!(collect(first).await.0, "0123456789");
     let again = replay.again().expect("kept");
     assert_eq!(again.size_hint().exact(), Some(10));
     assert!(!again.is_end_stream());
     // Says nothing of its length, and is longer than the limit.
-    let (first, mut replay) = replayable(body([Step::Data("0123456789")]), 9);
+    let (first, mut replay) = replayable(body([Step::Data("0123456789")]), 63);
     assert_eq!(first.size_hint().exact(), None);
     assert_eq!(collect(first).await.0, "0123456789");
     assert!(replay.again().is_none());
@@ -203,7 +234,7 @@ async fn a_lying_size_changes_nothing() {
 
 #[tokio::test]
 async fn sizes_and_ends_stay_right_on_the_way() {
-    let (mut first, mut replay) = replayable(sized([Step::Data("ab"), Step::Data("cd")], 4), 64);
+    let (mut first, mut replay) = replayable(sized([Step::Data("ab"), Step::Data("cd")], 4), 1_024);
     data(&mut first).await;
     assert_eq!(first.size_hint().exact(), Some(2));
     let mut again = replay.again().expect("kept");
@@ -220,7 +251,7 @@ async fn sizes_and_ends_stay_right_on_the_way() {
 
 #[tokio::test]
 async fn an_outdated_attempt_never_ends_cleanly() {
-    let (mut first, mut replay) = replayable(body([Step::Data("ab"), Step::Data("cd")]), 64);
+    let (mut first, mut replay) = replayable(body([Step::Data("ab"), Step::Data("cd")]), 1_024);
     data(&mut first).await;
     let _again = replay.again().expect("kept");
     let frame = first.frame().await.expect("not an end");
@@ -235,7 +266,7 @@ async fn an_outdated_attempt_never_ends_cleanly() {
         steps,
         known_size: None,
     });
-    let (mut first, replay) = foreign.replayable(64);
+    let (mut first, replay) = foreign.replayable(1_024);
     let _again = replay.expect("can be replayed").again().expect("kept");
     let mut cx = Context::from_waker(Waker::noop());
     assert!(Pin::new(&mut first).poll_frame(&mut cx).is_pending());
@@ -249,7 +280,7 @@ async fn an_outdated_attempt_that_waits_is_woken() {
         Ok::<_, io::Error>(Frame::data(Bytes::from("late")))
     });
     let source = Body::new(StreamBody::new(Box::pin(waiting)));
-    let (mut first, mut replay) = replayable(source, 64);
+    let (mut first, mut replay) = replayable(source, 1_024);
     let first =
         tokio::spawn(async move { first.frame().await.is_some_and(|frame| frame.is_err()) });
     tokio::task::yield_now().await;
@@ -262,7 +293,7 @@ async fn an_outdated_attempt_that_waits_is_woken() {
 #[tokio::test]
 async fn once_accepted_nothing_is_kept_and_the_rest_flows() {
     let steps = [Step::Data("ab"), Step::Data("cd"), Step::Data("ef")];
-    let (mut first, mut replay) = replayable(body(steps), 64);
+    let (mut first, mut replay) = replayable(body(steps), 1_024);
     data(&mut first).await;
     data(&mut first).await;
     let mut again = replay.again().expect("kept");
@@ -278,7 +309,7 @@ async fn what_was_kept_is_freed_when_no_attempt_can_follow() {
     let owned = Bytes::from_owner(Owned(Arc::clone(&chunk)));
     let frames = stream::iter([Ok::<_, io::Error>(Frame::data(owned))]).chain(stream::pending());
     let source = Body::new(StreamBody::new(frames));
-    let (mut first, replay) = replayable(source, 64);
+    let (mut first, replay) = replayable(source, 1_024);
     data(&mut first).await;
     assert_eq!(Arc::strong_count(&chunk), 2, "kept");
     drop(replay);
@@ -300,7 +331,7 @@ impl AsRef<[u8]> for Owned {
 
 #[tokio::test]
 async fn a_source_that_breaks_is_not_repeated() {
-    let (mut first, mut replay) = replayable(body([Step::Data("ab"), Step::Fail]), 64);
+    let (mut first, mut replay) = replayable(body([Step::Data("ab"), Step::Fail]), 1_024);
     data(&mut first).await;
     let frame = first.frame().await.expect("a frame");
     assert_eq!(frame.expect_err("an error").to_string(), "source broke");

@@ -29,7 +29,7 @@ pub enum ErrorKind {
     KeyRequired,
     /// Each attempt that was allowed failed in a way that permits another one.
     AttemptsExhausted,
-    /// Another attempt was permitted, but the service's retry budget is used up.
+    /// Another attempt of a request that an instance had seen was permitted, but the service's retry budget is used up.
     BudgetExhausted,
     /// The deadline of the call passed.
     DeadlineExceeded,

@@ -1,6 +1,7 @@
 //! Where a request goes, and which name it carries.
 
 use std::fmt;
+use std::sync::Arc;
 
 use http::HeaderValue;
 use http::uri::{self, Scheme};
@@ -57,7 +58,7 @@ pub struct Target<'a> {
     candidate: &'a Candidate,
     service: &'a str,
     authority: &'a Authority,
-    origins: AttachmentKey<Result<Origin, String>>,
+    origins: &'a AttachmentKey<Result<Origin, String>>,
 }
 
 impl<'a> Target<'a> {
@@ -65,7 +66,7 @@ impl<'a> Target<'a> {
         candidate: &'a Candidate,
         service: &'a str,
         authority: &'a Authority,
-        origins: AttachmentKey<Result<Origin, String>>,
+        origins: &'a AttachmentKey<Result<Origin, String>>,
     ) -> Self {
         Self {
             candidate,
@@ -88,9 +89,9 @@ impl<'a> Target<'a> {
     }
 
     /// What the transport keeps with the instance, made at the first call for the key and dropped
-    /// when the instance is gone and its last request is over. It is kept while the instance
-    /// keeps its id, address and scheme.
-    pub fn attachment<T, F>(&self, key: AttachmentKey<T>, init: F) -> &T
+    /// when the instance is gone and its last request is over, or when the last clone of the key
+    /// is. It is kept while the instance keeps its id, address and scheme.
+    pub fn attachment<T, F>(&self, key: &AttachmentKey<T>, init: F) -> Arc<T>
     where
         T: Send + Sync + 'static,
         F: FnOnce() -> T,
@@ -99,13 +100,11 @@ impl<'a> Target<'a> {
     }
 
     /// Parsed once for each instance.
-    pub(crate) fn origin(&self) -> Result<&Origin, BoxError> {
+    pub(crate) fn origin(&self) -> Arc<Result<Origin, String>> {
         self.attachment(self.origins, || {
             Origin::new(self.instance(), self.service, self.authority)
                 .map_err(|error| error.to_string())
         })
-        .as_ref()
-        .map_err(|error| error.as_str().into())
     }
 }
 

@@ -38,7 +38,7 @@ impl Options {
         if Handle::try_current().is_err() {
             return Err(Rejection::Config("no tokio runtime around the call".into()));
         }
-        let channels = target.attachment(self.channels, || {
+        let channels = target.attachment(&self.channels, || {
             let instance = target.instance();
             self.connect(instance, target.service()).map_err(|error| {
                 let reason = Causes(&*error).to_string();
@@ -53,6 +53,7 @@ impl Options {
             })
         });
         channels
+            .as_ref()
             .as_ref()
             .map_err(|reason| Rejection::Config(reason.as_str().into()))?
             .next()
