@@ -256,11 +256,12 @@ mod tests {
         let now = Instant::now();
         let config = RetryBudgetConfig::default().with_min_per_second(0);
         let mut budget = RetryBudget::new(config, now);
-        for requests in [100, 99, 0, 100, 98, 100, u64::MAX, 0, u64::MAX] {
+        for requests in [100, 99, 0, 100, 98] {
             budget.fold(requests, now);
-            if requests <= 100 {
-                assert_eq!(budget.younger.requests, 100);
-            }
+            assert_eq!(budget.younger.requests, 100);
+        }
+        for requests in [u64::MAX, 0, u64::MAX] {
+            budget.fold(requests, now);
         }
         assert!(budget.try_hop(5, now), "and nothing overflows");
     }
