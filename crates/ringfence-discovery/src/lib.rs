@@ -41,6 +41,7 @@
 //! | feature | default | brings |
 //! |---|---|---|
 //! | `file` | yes | `FileDiscovery` and `parse_instances_file`, with a YAML reader |
+//! | `register` | no | `Registrar` and `Registration`, for servers that register themselves |
 //!
 //! # Guarantees
 //! | about | what holds |
@@ -58,12 +59,15 @@ mod config;
 mod discovery;
 mod error;
 mod event;
+mod mapping;
 mod service;
 mod sources;
 mod stream;
 mod supervisor;
 mod update;
 
+#[cfg(feature = "register")]
+pub use self::mapping::UnmappedField;
 #[cfg(feature = "file")]
 pub use self::sources::{
     FileDiscovery, FileService, InstancesFile, InstancesFileError, parse_instances_file,
@@ -73,6 +77,7 @@ pub use self::{
     discovery::Discovery,
     error::{DiscoveryError, ErrorKind},
     event::{Accepted, Event, HoldReason, HoldStatus, WatchCounters, WatchStatus},
+    mapping::{Field, FieldMapping, FieldSource, ID_KEY, Mapped, RegistryRecord, TagPolicy},
     service::ServiceKey,
     sources::{MemoryRegistry, RegistryError, StaticDiscovery},
     stream::{BoxFuture, BoxStream, unfold},
