@@ -1,1 +1,23 @@
+//! Nacos.
 
+mod auth;
+mod client;
+mod config;
+mod discovery;
+mod failure;
+mod hub;
+mod login;
+mod names;
+mod naming;
+mod records;
+mod sdk;
+mod server;
+
+pub use self::{
+    config::{NacosConfig, NacosConfigError},
+    discovery::NacosDiscovery,
+    login::NacosLogin,
+};
+
+/// Name of the source in logs, errors and provenance.
+const NAME: &str = "nacos";
