@@ -226,7 +226,7 @@ impl WatchConfig {
     }
 }
 
-/// A setting of [`WatchConfig`] or of a source is outside its range.
+/// A setting of [`WatchConfig`], of a source or of a registration is outside its range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} must be {expected}")]
 pub struct WatchConfigError {
@@ -241,7 +241,7 @@ impl WatchConfigError {
     }
 }
 
-fn checked(field: &'static str, value: Duration) -> Result<Duration, WatchConfigError> {
+pub(crate) fn checked(field: &'static str, value: Duration) -> Result<Duration, WatchConfigError> {
     if (MIN_DURATION..=MAX_DURATION).contains(&value) {
         return Ok(value);
     }

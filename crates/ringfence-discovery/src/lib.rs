@@ -60,14 +60,14 @@ mod discovery;
 mod error;
 mod event;
 mod mapping;
+#[cfg(feature = "register")]
+mod register;
 mod service;
 mod sources;
 mod stream;
 mod supervisor;
 mod update;
 
-#[cfg(feature = "register")]
-pub use self::mapping::UnmappedField;
 #[cfg(feature = "file")]
 pub use self::sources::{
     FileDiscovery, FileService, InstancesFile, InstancesFileError, parse_instances_file,
@@ -83,4 +83,11 @@ pub use self::{
     stream::{BoxFuture, BoxStream, unfold},
     supervisor::Supervisor,
     update::{Provenance, RejectedRecord, Revision, ServiceState, Update},
+};
+#[cfg(feature = "register")]
+pub use self::{
+    mapping::UnmappedField,
+    register::{
+        Liveness, RegisterConfig, Registrar, Registration, RegistrationState, RegistryEntry,
+    },
 };
