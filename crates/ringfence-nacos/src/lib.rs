@@ -10,6 +10,8 @@ mod login;
 mod names;
 mod naming;
 mod records;
+#[cfg(test)]
+mod scripted;
 mod sdk;
 mod server;
 
