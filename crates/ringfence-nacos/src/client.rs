@@ -5,7 +5,12 @@ use std::{
 };
 
 use crate::{
-    NacosConfig, NacosLogin, auth::Auth, hub::Hub, naming::Naming, sdk::SdkNaming, server::Server,
+    NacosConfig, NacosLogin,
+    auth::Auth,
+    hub::Hub,
+    naming::Naming,
+    sdk::{Connection, SdkNaming},
+    server::Server,
 };
 
 /// What makes two sources share a connection.
@@ -49,7 +54,7 @@ impl Client {
             .login
             .clone()
             .map(|login| Arc::new(Auth::new(login, config)));
-        let naming: Arc<dyn Naming> = Arc::new(SdkNaming::new(config, auth));
+        let naming: Arc<dyn Naming> = Arc::new(SdkNaming(Connection::new(config, auth)));
         Self {
             hub: Hub::new(naming),
         }

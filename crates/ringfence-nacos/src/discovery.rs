@@ -145,3 +145,6 @@ impl std::fmt::Debug for NacosDiscovery {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;
