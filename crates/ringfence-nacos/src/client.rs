@@ -6,7 +6,6 @@ use std::{
 
 use crate::{
     NacosConfig, NacosLogin,
-    auth::Auth,
     hub::Hub,
     naming::Naming,
     sdk::{Connection, SdkNaming},
@@ -15,13 +14,26 @@ use crate::{
 
 /// What makes two sources share a connection.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Key {
+pub(crate) struct Key {
     servers: Vec<Server>,
     grpc_port: Option<u16>,
     namespace: String,
     login: Option<NacosLogin>,
     context_path: String,
     cache_dir: Option<PathBuf>,
+}
+
+impl Key {
+    pub(crate) fn of(config: &NacosConfig) -> Self {
+        Self {
+            servers: config.servers.clone(),
+            grpc_port: config.grpc_port,
+            namespace: config.namespace.clone(),
+            login: config.login.clone(),
+            context_path: config.context_path.clone(),
+            cache_dir: config.cache_dir.clone(),
+        }
+    }
 }
 
 static CLIENTS: LazyLock<Mutex<HashMap<Key, Arc<Client>>>> = LazyLock::new(Mutex::default);
@@ -34,27 +46,15 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn shared(config: &NacosConfig) -> Arc<Self> {
-        let key = Key {
-            servers: config.servers.clone(),
-            grpc_port: config.grpc_port,
-            namespace: config.namespace.clone(),
-            login: config.login.clone(),
-            context_path: config.context_path.clone(),
-            cache_dir: config.cache_dir.clone(),
-        };
         let mut clients = CLIENTS.lock().unwrap_or_else(PoisonError::into_inner);
         clients
-            .entry(key)
+            .entry(Key::of(config))
             .or_insert_with(|| Arc::new(Self::new(config)))
             .clone()
     }
 
     fn new(config: &NacosConfig) -> Self {
-        let auth = config
-            .login
-            .clone()
-            .map(|login| Arc::new(Auth::new(login, config)));
-        let naming: Arc<dyn Naming> = Arc::new(SdkNaming(Connection::new(config, auth)));
+        let naming: Arc<dyn Naming> = Arc::new(SdkNaming(Connection::new(config)));
         Self {
             hub: Hub::new(naming),
         }

@@ -59,17 +59,6 @@ impl NacosDiscovery {
         }
     }
 
-    fn target(&self, service: &ServiceKey) -> Result<Target, DiscoveryError> {
-        let group = service.namespace().unwrap_or(&self.config.group);
-        names::check("group", group)
-            .and_then(|()| names::check_service(service.name()))
-            .map_err(|error| DiscoveryError::new(ErrorKind::Config, NAME, error.to_string()))?;
-        Ok(Target {
-            group: group.into(),
-            service: service.name().into(),
-        })
-    }
-
     fn timing(&self) -> Timing {
         Timing {
             read_timeout: self.config.read_timeout,
@@ -93,7 +82,7 @@ impl NacosDiscovery {
             // The stream ends with the error: watching again cannot help before something else changes.
             Watch::Over => return None,
             Watch::New(service) => {
-                let joined = self.target(&service).and_then(|target| {
+                let joined = target(&self.config, &service).and_then(|target| {
                     Watcher::join(self.hub.clone(), target.clone(), self.timing())
                         .map(|watcher| (target, watcher))
                         .map_err(Failure::into_error)
@@ -108,6 +97,18 @@ impl NacosDiscovery {
         let item = self.update(&target, watcher.next().await);
         Some((item, Watch::Joined(target, watcher)))
     }
+}
+
+/// What the server calls a service.
+pub(crate) fn target(config: &NacosConfig, service: &ServiceKey) -> Result<Target, DiscoveryError> {
+    let group = service.namespace().unwrap_or(&config.group);
+    names::check("group", group)
+        .and_then(|()| names::check_service(service.name()))
+        .map_err(|error| DiscoveryError::new(ErrorKind::Config, NAME, error.to_string()))?;
+    Ok(Target {
+        group: group.into(),
+        service: service.name().into(),
+    })
 }
 
 enum Watch {
@@ -131,7 +132,7 @@ impl Discovery for NacosDiscovery {
     fn fetch(&self, service: &ServiceKey) -> BoxFuture<'static, Result<Update, DiscoveryError>> {
         let (this, service) = (self.clone(), service.clone());
         Box::pin(async move {
-            let target = this.target(&service)?;
+            let target = target(&this.config, &service)?;
             let reading = this.hub.read(&target, this.config.read_timeout).await;
             this.update(&target, reading)
         })

@@ -10,6 +10,8 @@ mod login;
 mod names;
 mod naming;
 mod records;
+#[cfg(feature = "register")]
+mod register;
 #[cfg(test)]
 mod scripted;
 mod sdk;
@@ -20,6 +22,9 @@ pub use self::{
     discovery::NacosDiscovery,
     login::NacosLogin,
 };
+
+#[cfg(feature = "register")]
+pub use self::register::NacosRegistrar;
 
 /// Name of the source in logs, errors and provenance.
 const NAME: &str = "nacos";

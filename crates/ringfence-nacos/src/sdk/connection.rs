@@ -21,7 +21,9 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(config: &NacosConfig, auth: Option<Arc<Auth>>) -> Self {
+    pub(crate) fn new(config: &NacosConfig) -> Self {
+        let login = config.login.clone();
+        let auth = login.map(|login| Arc::new(Auth::new(login, config)));
         let servers: Vec<String> = config.servers.iter().map(ToString::to_string).collect();
         let mut props = ClientProps::new()
             // The environment would win over what is set here.
