@@ -67,5 +67,5 @@ pub use self::{
 #[cfg(feature = "register")]
 pub use self::{
     codec::{EncodeError, EncodedRecord},
-    register::{EtcdRegistrar, EtcdRegistration, RegisterError, RegistrationState},
+    register::EtcdRegistrar,
 };

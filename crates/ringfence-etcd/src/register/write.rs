@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use etcd_client::{
-    Client, Compare, CompareOp, Error, GetOptions, PutOptions, Txn, TxnOp, TxnOpResponse,
-};
+use etcd_client::{Client, Compare, CompareOp, Error, GetOptions, PutOptions, Txn, TxnOp};
 
 use crate::connection::{Failure, Fault, Link, Pool};
 
 /// What was under a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// Nothing; it is written now.
-    Missing,
+    /// Nothing.
+    Nothing,
     /// Our record.
     Own,
     /// The record of somebody else's lease.
@@ -62,37 +60,18 @@ pub(super) async fn put(pool: &Pool, key: &str, value: &[u8], lease: i64) -> Res
     Ok(())
 }
 
-/// Writes the record where there is none, and else says whose it is.
-pub(super) async fn find_or_put(
-    pool: &Pool,
-    key: &str,
-    value: &[u8],
-    lease: i64,
-) -> Result<Found, Failure> {
+/// Whose record is under a key.
+pub(super) async fn find(pool: &Pool, key: &str, lease: i64) -> Result<Found, Failure> {
     let find = |client: Client| {
-        let (key, value) = (key.to_owned(), value.to_vec());
+        let key = key.to_owned();
         async move {
-            let put = PutOptions::new().with_lease(lease);
-            let get = GetOptions::new().with_keys_only();
-            let txn = Txn::new()
-                .when([Compare::version(key.clone(), CompareOp::Equal, 0)])
-                .and_then([TxnOp::put(key.clone(), value, Some(put))])
-                .or_else([TxnOp::get(key, Some(get))]);
-            let answer = client.kv_client().txn(txn).await?;
-            if answer.succeeded() {
-                return Ok::<_, Error>(Found::Missing);
-            }
-            let owner = answer
-                .op_responses()
-                .into_iter()
-                .find_map(|part| match part {
-                    TxnOpResponse::Get(get) => get.kvs().first().map(|kv| kv.lease()),
-                    _ => None,
-                });
-            Ok(match owner {
+            let options = GetOptions::new().with_keys_only();
+            let answer = client.kv_client().get(key, Some(options)).await?;
+            Ok::<_, Error>(match answer.kvs().first().map(|kv| kv.lease()) {
+                None => Found::Nothing,
                 Some(0) => Found::Unleased,
                 Some(owner) if owner != lease => Found::Other,
-                _ => Found::Own,
+                Some(_) => Found::Own,
             })
         }
     };

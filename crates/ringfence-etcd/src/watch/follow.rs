@@ -26,6 +26,8 @@ pub(super) struct Follow {
     waiting_for: Waiting,
     /// A change was applied whose other part is still to come.
     partial: bool,
+    /// Answers in a row that told a revision below the one known.
+    behind: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +51,8 @@ pub(super) enum News {
 pub(super) enum End {
     /// The records must be read anew: what the watch was to start from is gone.
     Compacted,
+    /// The records must be read anew: the server's store is older than they are.
+    Behind,
     /// The server ended it or the connection broke.
     Failed(Failure),
 }
@@ -79,6 +83,7 @@ impl Follow {
             deadline: Instant::now() + config.request_timeout,
             waiting_for: Waiting::Creation,
             partial: false,
+            behind: 0,
         })
     }
 
@@ -149,8 +154,18 @@ impl Follow {
             if message.created() {
                 return Ok(None);
             }
-            // Old servers may tell a revision below one that they sent; it only ever rises here.
-            view.reached(message.header().map_or(0, |header| header.revision()));
+            let revision = message.header().map_or(0, |header| header.revision());
+            // A watch from a revision that a reset store has yet to reach is silent and looks alive. Old servers may tell too low
+            // a revision once, so once is no evidence.
+            if u64::try_from(revision).unwrap_or(0) < view.revision() {
+                self.behind += 1;
+                if self.behind > 1 {
+                    return Err(End::Behind);
+                }
+            } else {
+                self.behind = 0;
+                view.reached(revision);
+            }
             return Ok(Some(News::Alive));
         }
         for event in message.0.events {
@@ -162,6 +177,7 @@ impl Follow {
             }
             view.reached(kv.mod_revision);
         }
+        self.behind = 0;
         self.partial = message.0.fragment;
         Ok(Some(News::Changed))
     }

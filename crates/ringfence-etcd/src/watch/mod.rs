@@ -11,6 +11,7 @@ use ringfence_discovery::{BoxStream, DiscoveryError, Provenance, ServiceKey, Upd
 use self::follow::{End, Follow, News};
 pub(crate) use self::{list::list, view::View};
 use crate::{
+    Codec,
     connection::{Failure, Fault, Link, Pool},
     discovery::NAME,
 };
@@ -48,16 +49,19 @@ pub(crate) async fn fetch(pool: &Pool, service: &ServiceKey) -> Item {
     }
 }
 
-fn empty_view(pool: &Pool, service: &ServiceKey) -> Option<View> {
-    let config = pool.config();
-    let mut prefix = config.codec.prefix(service)?;
+/// What the keys of a service start with; `None` when no service can have this name.
+pub(crate) fn checked_prefix(codec: &dyn Codec, service: &ServiceKey) -> Option<String> {
+    let mut prefix = codec.prefix(service)?;
     // Without the separator `/svc/a` would bring `/svc/ab` too, and without a prefix everything.
     if !prefix.ends_with('/') {
         prefix.push('/');
     }
-    if prefix.trim_matches('/').is_empty() {
-        return None;
-    }
+    (!prefix.trim_matches('/').is_empty()).then_some(prefix)
+}
+
+fn empty_view(pool: &Pool, service: &ServiceKey) -> Option<View> {
+    let config = pool.config();
+    let prefix = checked_prefix(&*config.codec, service)?;
     let codec = Arc::clone(&config.codec);
     let (keys, len) = (config.max_keys, config.max_value_len);
     Some(View::new(codec, service.clone(), prefix, keys, len))
@@ -109,6 +113,10 @@ impl Session {
                     }
                     Err(End::Compacted) => {
                         tracing::debug!(service = %self.service, "etcd compacted what the watch was to start from");
+                        self.phase = Phase::List;
+                    }
+                    Err(End::Behind) => {
+                        tracing::info!(service = %self.service, "etcd is behind what it told before, reading anew");
                         self.phase = Phase::List;
                     }
                     Err(End::Failed(failure)) => {
