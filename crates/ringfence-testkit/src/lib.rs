@@ -8,6 +8,7 @@
 //! | a port that refuses, a port that hangs | [`RefusedAddress`], [`SilentAddress`] |
 //! | a connection that goes dead without a word | [`Relay`] |
 //! | a tower service that checks readiness | [`ProbeService`] |
+//! | a real Consul, etcd or Nacos | [`registry`] |
 //! | code that must not allocate | [`allocations`] |
 //!
 //! Everything listens on loopback, on ports that the system chooses. Helpers that wait have no deadline of their own, which
@@ -18,6 +19,7 @@ mod alloc;
 mod backend;
 mod discovery;
 mod probe;
+pub mod registry;
 mod relay;
 mod tls;
 
