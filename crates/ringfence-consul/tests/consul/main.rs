@@ -1,0 +1,15 @@
+//! The Consul source against a server that is told what to say.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests are tests"
+)]
+
+mod bad_answers;
+mod fake;
+mod index;
+mod requests;
+mod timing;
+mod tls;
