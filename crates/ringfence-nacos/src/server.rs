@@ -47,6 +47,11 @@ impl Server {
         self.0.port().checked_add(GRPC_OFFSET)
     }
 
+    /// Host without brackets.
+    pub(crate) fn host(&self) -> &str {
+        self.0.host()
+    }
+
     /// The beginning of the URLs of its HTTP interface.
     pub(crate) fn http_origin(&self) -> String {
         format!("http://{}", self.0)

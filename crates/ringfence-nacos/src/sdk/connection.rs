@@ -6,10 +6,9 @@ use nacos_sdk::api::{
     props::ClientProps,
 };
 use ringfence_discovery::{BoxFuture, ErrorKind};
-use tokio::runtime::Handle;
 
 use super::cache;
-use crate::{NacosConfig, auth::Auth, failure::Failure};
+use crate::{NacosConfig, auth::Auth, failure::Failure, relay};
 
 type Building = Shared<BoxFuture<'static, Result<NamingService, Failure>>>;
 
@@ -24,11 +23,11 @@ impl Connection {
     pub(crate) fn new(config: &NacosConfig) -> Self {
         let login = config.login.clone();
         let auth = login.map(|login| Arc::new(Auth::new(login, config)));
-        let servers: Vec<String> = config.servers.iter().map(ToString::to_string).collect();
+        let (servers, grpc_port) = way(config);
         let mut props = ClientProps::new()
             // The environment would win over what is set here.
             .env_first(false)
-            .server_addr(servers.join(","))
+            .server_addr(servers)
             .namespace(config.namespace.as_str())
             .app_name("ringfence")
             // Whether an empty list is believed is decided in one place for all sources, and not there.
@@ -37,7 +36,7 @@ impl Connection {
             // would leave its tasks behind. What it loads is an empty folder.
             .naming_load_cache_at_start(true)
             .cache_dir(cache::dir(config.cache_dir.as_deref()));
-        if let Some(port) = config.grpc_port {
+        if let Some(port) = grpc_port {
             props = props.remote_grpc_port(port);
         }
         Self {
@@ -83,14 +82,13 @@ impl Connection {
     }
 
     fn build(&self) -> Result<Building, Failure> {
-        let runtime = Handle::try_current().map_err(|error| {
-            Failure::new(ErrorKind::Config, "a tokio runtime is needed").with_cause(error)
-        })?;
+        let runtime = relay::background()
+            .ok_or_else(|| Failure::new(ErrorKind::Unavailable, "no thread can be started"))?;
         let mut builder = NamingServiceBuilder::new(self.props.clone());
         if let Some(auth) = &self.auth {
             builder = builder.with_auth_plugin(auth.clone());
         }
-        // In a task, since a build that is dropped half way leaves its tasks and its connection behind.
+        // In a task that nobody's end can end, since a build that is dropped half way leaves its tasks and its connection behind.
         let task = runtime.spawn(builder.build());
         let building = async move {
             match task.await {
@@ -103,5 +101,21 @@ impl Connection {
             }
         };
         Ok(building.boxed().shared())
+    }
+}
+
+/// What the library is told: the servers, and their gRPC port where it does not follow from theirs.
+fn way(config: &NacosConfig) -> (String, Option<u16>) {
+    let servers = config.servers.iter().filter_map(|server| {
+        let port = config.grpc_port.or_else(|| server.grpc_port())?;
+        Some((server.host().to_owned(), port))
+    });
+    match relay::open(servers.collect()) {
+        Ok(at) => (at.to_string(), Some(at.port())),
+        Err(error) => {
+            tracing::warn!(%error, "no port on loopback; after an outage the servers may be noticed late");
+            let servers: Vec<String> = config.servers.iter().map(ToString::to_string).collect();
+            (servers.join(","), config.grpc_port)
+        }
     }
 }
