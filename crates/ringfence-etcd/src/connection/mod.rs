@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 pub(crate) use self::{
     fault::{Failure, Fault, clip},
-    slot::Link,
+    slot::{Link, Token},
 };
 use self::{gate::Gate, slot::Slot};
 use crate::{EtcdConfig, EtcdConfigError};
@@ -109,10 +109,11 @@ impl Pool {
         Fut: Future<Output = Result<T, Error>>,
     {
         let link = slot.link(&self.config).await?;
+        let token = link.token();
         match op(link.client.clone()).await.map_err(Failure::from) {
             Ok(value) => Ok((value, link)),
             Err(failure) if failure.fault == Fault::Token && self.config.credentials.is_some() => {
-                slot.renew_token(&link).await?;
+                slot.renew_token(&link, token).await?;
                 Ok((op(link.client.clone()).await?, link))
             }
             Err(failure) => Err(failure),
@@ -120,7 +121,7 @@ impl Pool {
     }
 
     /// A watch on this link was told that its token is not good.
-    pub(crate) async fn renew_token(&self, link: &Link) -> Result<(), Failure> {
+    pub(crate) async fn renew_token(&self, link: &Link, refused: Token) -> Result<(), Failure> {
         self.gate.check()?;
         let Some(slot) = self
             .slots
@@ -130,7 +131,7 @@ impl Pool {
             return Ok(());
         };
         let limit = self.config.request_timeout;
-        let renewed = timeout(limit, slot.renew_token(link)).await;
+        let renewed = timeout(limit, slot.renew_token(link, refused)).await;
         let renewed = renewed.unwrap_or_else(|_| Err(Failure::timed_out("logging in", limit)));
         if let Err(failure) = &renewed
             && matches!(failure.fault, Fault::Credentials | Fault::Token)

@@ -1,37 +1,40 @@
 //! The client for one server, made when it is first used and closed when nobody uses it.
 
-use std::{
-    sync::{Arc, Weak},
-    time::Duration,
+use std::sync::{
+    Arc, Weak,
+    atomic::{AtomicU64, Ordering},
 };
 
 use etcd_client::{Client, ConnectOptions};
-use tokio::{sync::Mutex, time::Instant};
+use tokio::sync::Mutex;
 
 use super::{Failure, Fault};
 use crate::EtcdConfig;
-
-/// A token newer than this is not replaced again: several watches that notice at once log in once.
-const FRESH_TOKEN: Duration = Duration::from_secs(1);
 
 /// A client and the server that it speaks to.
 pub(crate) struct Link {
     pub(crate) client: Client,
     /// Position of the server in the configuration.
     pub(crate) index: usize,
+    tokens: AtomicU64,
+}
+
+/// Which of the tokens of a link, one after the other, a call was made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Token(u64);
+
+impl Link {
+    /// The token of now.
+    pub(crate) fn token(&self) -> Token {
+        Token(self.tokens.load(Ordering::Acquire))
+    }
 }
 
 pub(super) struct Slot {
     endpoint: String,
     index: usize,
     /// Held while logging in, so that many watches that start at once share one login. Every wait for it has a deadline.
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    link: Weak<Link>,
-    token_at: Option<Instant>,
+    link: Mutex<Weak<Link>>,
 }
 
 impl Slot {
@@ -39,13 +42,13 @@ impl Slot {
         Self {
             endpoint,
             index,
-            state: Mutex::default(),
+            link: Mutex::default(),
         }
     }
 
     pub(super) async fn link(&self, config: &EtcdConfig) -> Result<Arc<Link>, Failure> {
-        let mut state = self.state.lock().await;
-        if let Some(link) = state.link.upgrade() {
+        let mut known = self.link.lock().await;
+        if let Some(link) = known.upgrade() {
             return Ok(link);
         }
         let client = match connect(&self.endpoint, config, true).await {
@@ -54,27 +57,29 @@ impl Slot {
             }
             other => other?,
         };
-        let index = self.index;
-        let link = Arc::new(Link { client, index });
-        state.link = Arc::downgrade(&link);
-        state.token_at = Some(Instant::now());
+        let link = Arc::new(Link {
+            client,
+            index: self.index,
+            tokens: AtomicU64::new(0),
+        });
+        *known = Arc::downgrade(&link);
         Ok(link)
     }
 
-    /// Gets a new token for a link, unless somebody just did.
-    pub(super) async fn renew_token(&self, link: &Link) -> Result<(), Failure> {
-        let mut state = self.state.lock().await;
-        if state.token_at.is_some_and(|at| at.elapsed() < FRESH_TOKEN) {
+    /// Gets a new token for a link, unless somebody did since `refused` was the one of now.
+    pub(super) async fn renew_token(&self, link: &Link, refused: Token) -> Result<(), Failure> {
+        let _one_at_a_time = self.link.lock().await;
+        if link.token() != refused {
             return Ok(());
         }
         link.client.refresh_token().await?;
-        state.token_at = Some(Instant::now());
+        link.tokens.fetch_add(1, Ordering::Release);
         Ok(())
     }
 
     /// The next link is made anew, with credentials asked for anew.
     pub(super) async fn forget(&self) {
-        *self.state.lock().await = State::default();
+        *self.link.lock().await = Weak::new();
     }
 }
 

@@ -128,6 +128,7 @@ fn told(failure: Failure) -> DiscoveryError {
     failure.into_discovery(NAME)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is for `map_err`")]
 fn illegal(error: EncodeError) -> DiscoveryError {
     DiscoveryError::new(ErrorKind::Config, NAME, error.to_string())
 }

@@ -10,7 +10,7 @@ use super::{
     View,
     list::{MAX_MESSAGE, prefix_end},
 };
-use crate::connection::{Failure, Fault, Link, Pool, jittered};
+use crate::connection::{Failure, Fault, Link, Pool, Token, jittered};
 
 /// Messages applied in one go when they are there already.
 const BATCH: usize = 64;
@@ -19,6 +19,8 @@ const DELETE: i32 = 1;
 pub(super) struct Follow {
     stream: WatchStream,
     pub(super) link: Arc<Link>,
+    /// The token that it was opened with.
+    pub(super) token: Token,
     silence: Duration,
     answer_limit: Duration,
     /// When silence is too long, and what is done then.
@@ -70,14 +72,16 @@ impl Follow {
             let (prefix, options) = (view.prefix().to_owned(), options.clone());
             async move {
                 let mut watch = client.watch_client().max_decoding_message_size(MAX_MESSAGE);
-                Ok::<_, Error>(watch.watch(prefix, Some(options)).await?)
+                watch.watch(prefix, Some(options)).await
             }
         };
         let (stream, link) = pool.call("opening the watch", watch).await?;
+        let token = link.token();
         let config = pool.config();
         Ok(Self {
             stream,
             link,
+            token,
             silence: config.silence_timeout,
             answer_limit: config.request_timeout,
             deadline: Instant::now() + config.request_timeout,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use etcd_client::{Client, Error, GetOptions, GetResponse};
+use etcd_client::{Client, GetOptions, GetResponse};
 
 use super::View;
 use crate::connection::{Failure, Fault, Link, Pool};
@@ -47,6 +47,8 @@ pub(crate) async fn list(pool: &Pool, view: &mut View) -> Result<Arc<Link>, Fail
             }
         }
         page.keys_only = false;
+        // Large values tend to be few.
+        page.limit = (page.limit * 2).min(i64::from(pool.config().page_size));
         match answer.kvs().last() {
             Some(last) if answer.more() && last.key() >= page.start.as_slice() => {
                 page.start = last.key().to_vec();
@@ -82,7 +84,7 @@ impl Page {
             let (start, options) = (self.start.clone(), options.clone());
             async move {
                 let mut kv = client.kv_client().max_decoding_message_size(MAX_MESSAGE);
-                Ok::<_, Error>(kv.get(start, Some(options)).await?)
+                kv.get(start, Some(options)).await
             }
         };
         pool.call("reading the instances", read).await

@@ -118,7 +118,7 @@ impl View {
     fn reject(&self, key: &[u8], reason: String) -> Entry {
         let name = key.get(self.prefix.len()..).unwrap_or_default();
         let name = clip(&String::from_utf8_lossy(name));
-        tracing::warn!(service = %self.service, record = %name, %reason, "record left out");
+        tracing::debug!(service = %self.service, record = %name, %reason, "record left out");
         Entry::Rejected(RejectedRecord::new(reason).with_id(name))
     }
 

@@ -27,12 +27,10 @@ async fn an_expired_token_is_renewed_for_calls_and_for_watches() {
     until(&mut watch, &["a"]).await;
     next(&mut watch).await.expect("alive");
     assert_eq!(logins(&etcd), 1);
-    tokio::time::sleep(Duration::from_millis(1_100)).await;
     // For a call.
     etcd.with(|state| state.token += 1);
     source.fetch(&order()).await.expect("renewed");
     assert_eq!(logins(&etcd), 2);
-    tokio::time::sleep(Duration::from_millis(1_100)).await;
     // For a watch whose list still works: it is told in the message of its creation.
     etcd.with(|state| {
         state.on_watch.push_back(OnWatch::Cancelled(
