@@ -94,12 +94,12 @@ async fn a_transaction_is_one_change_even_in_fragments() {
     let mut first = PbWatchResponse::default();
     first.fragment = true;
     first.events = vec![put(&a, true)];
-    etcd.send(first);
+    etcd.send(&first);
     let half = tokio::time::timeout(Duration::from_millis(200), watch.next()).await;
     assert!(half.is_err(), "half a transaction is told: {half:?}");
     let mut second = PbWatchResponse::default();
     second.events = vec![put(&key("c"), false)];
-    etcd.send(second);
+    etcd.send(&second);
     let update = until(&mut watch, &["b", "c"]).await;
     assert_eq!(update.revision.map(|revision| revision.get()), Some(50));
 }
@@ -118,7 +118,7 @@ async fn an_unknown_kind_of_event_does_no_harm() {
     while etcd.open_watches() == 0 {
         let _ = tokio::time::timeout(Duration::from_millis(50), watch.next()).await;
     }
-    etcd.send(odd);
+    etcd.send(&odd);
     etcd.put(&key("b"), value(2));
     until(&mut watch, &["a", "b"]).await;
 }

@@ -20,7 +20,7 @@ mod server;
 use std::{sync::Arc, time::Duration};
 
 use futures_util::StreamExt as _;
-use ringfence_discovery::{BoxStream, Discovery, DiscoveryError, ServiceKey, ServiceState, Update};
+use ringfence_discovery::{BoxStream, DiscoveryError, ServiceKey, ServiceState, Update};
 use ringfence_etcd::{EtcdConfig, EtcdDiscovery};
 
 use self::server::FakeEtcd;

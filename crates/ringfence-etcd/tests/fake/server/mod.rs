@@ -179,7 +179,7 @@ impl FakeEtcd {
         self.with(|state| state.transact(&[(key.as_bytes(), None)], 0));
     }
 
-    pub(crate) fn send(&self, message: PbWatchResponse) {
+    pub(crate) fn send(&self, message: &PbWatchResponse) {
         self.with(|state| {
             state
                 .sinks

@@ -196,32 +196,3 @@ async fn dropped_watches_leave_nothing_on_the_server() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
-
-/// Connections of this process to a local port, as the system sees them.
-fn connections(port: u16) -> usize {
-    let own: Vec<String> = std::fs::read_dir("/proc/self/fd")
-        .expect("Linux")
-        .filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
-        .filter_map(|target| {
-            Some(
-                target
-                    .to_str()?
-                    .strip_prefix("socket:[")?
-                    .trim_end_matches(']')
-                    .to_owned(),
-            )
-        })
-        .collect();
-    let table = std::fs::read_to_string("/proc/self/net/tcp").expect("Linux");
-    let remote = format!(":{port:04X}");
-    table
-        .lines()
-        .skip(1)
-        .filter(|line| {
-            let fields: Vec<&str> = line.split_whitespace().collect();
-            fields[2].ends_with(&remote)
-                && fields[3] == "01"
-                && own.iter().any(|inode| inode == fields[9])
-        })
-        .count()
-}
