@@ -1,0 +1,3 @@
+//! Against a real server that speaks Nacos's protocol. Each test starts its own; a missing one fails the test.
+
+mod real_server;

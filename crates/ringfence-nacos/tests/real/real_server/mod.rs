@@ -1,0 +1,6 @@
+mod login;
+mod outages;
+mod reading;
+#[cfg(feature = "register")]
+mod registering;
+mod support;
