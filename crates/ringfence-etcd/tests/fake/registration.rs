@@ -1,7 +1,7 @@
 //! B59: a registration that outlives what happens to its lease.
 
 use ringfence_core::Instance;
-use ringfence_discovery::{ErrorKind, Registrar as _, Registration};
+use ringfence_discovery::{Discovery as _, ErrorKind, Registrar as _, Registration};
 use ringfence_etcd::{EtcdRegistrar, KitexCodec};
 
 use super::{server::*, *};
