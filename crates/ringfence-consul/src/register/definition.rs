@@ -47,10 +47,15 @@ pub(super) fn definition(
         .describe(instance)
         .map_err(|error| refused(error.to_string()))?;
     let (mut meta, mut tags) = (HashMap::new(), Vec::new());
-    for (key, value) in labels {
-        if is_legal_meta(&key, &value) && meta.len() < MAX_KEYS {
+    // Fields have no other place than the metadata, so they come first.
+    let (fields, labels): (Vec<_>, Vec<_>) = labels
+        .into_iter()
+        .partition(|(key, _)| !instance.tags().iter().any(|(name, _)| name == key));
+    let field_count = fields.len();
+    for (at, (key, value)) in fields.into_iter().chain(labels).enumerate() {
+        if meta.len() < MAX_KEYS && is_legal_meta(&key, &value) {
             meta.insert(key, value);
-        } else if key.contains('=') || !instance.tags().iter().any(|(name, _)| name == key) {
+        } else if at < field_count || key.contains('=') {
             return Err(refused(format!(
                 "Consul has no place for the metadata `{key}`"
             )));

@@ -102,7 +102,7 @@ async fn answers_that_are_no_list_are_errors_of_the_right_kind() {
         (
             "broken off",
             // What follows the reset keeps the server from ending the body in order.
-            Answer::ok("[").then_reset().chunk("]"),
+            Answer::ok("[").then_reset().then_hang(),
             ErrorKind::Unavailable,
             "connection",
         ),

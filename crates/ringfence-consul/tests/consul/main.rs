@@ -10,6 +10,8 @@
 mod bad_answers;
 mod fake;
 mod index;
+#[cfg(feature = "register")]
+mod register;
 mod requests;
 mod timing;
 mod tls;
