@@ -21,7 +21,7 @@ use std::{
 use tokio::{
     net::TcpListener,
     runtime::{Builder, Handle, Runtime},
-    sync::Semaphore,
+    sync::{Notify, Semaphore},
 };
 
 use self::carry::carry;
@@ -42,18 +42,37 @@ pub(crate) fn background() -> Option<&'static Handle> {
     BACKGROUND.as_ref().ok().map(Runtime::handle)
 }
 
-/// Opens the way to these servers (host and port) and returns where it begins. It stays open for the life of the process.
-pub(crate) fn open(servers: Vec<(String, u16)>) -> io::Result<SocketAddr> {
-    let runtime = background().ok_or_else(|| io::Error::other("no background thread"))?;
-    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    listener.set_nonblocking(true)?;
-    let address = listener.local_addr()?;
-    let listener = {
-        let _entered = runtime.enter();
-        TcpListener::from_std(listener)?
-    };
-    runtime.spawn(accept(listener, Arc::new(Servers::new(servers))));
-    Ok(address)
+/// The way to some servers. It stays open for the life of the process.
+pub(crate) struct Relay {
+    address: SocketAddr,
+    servers: Arc<Servers>,
+}
+
+impl Relay {
+    /// Opens the way to these servers (host and port).
+    pub(crate) fn open(servers: Vec<(String, u16)>) -> io::Result<Self> {
+        let runtime = background().ok_or_else(|| io::Error::other("no background thread"))?;
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let listener = {
+            let _entered = runtime.enter();
+            TcpListener::from_std(listener)?
+        };
+        let servers = Arc::new(Servers::new(servers));
+        runtime.spawn(accept(listener, servers.clone()));
+        Ok(Self { address, servers })
+    }
+
+    /// Where it begins.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Cuts all connections that it carries, for the library to make new ones.
+    pub(crate) fn reset(&self) {
+        self.servers.reset.notify_waiters();
+    }
 }
 
 async fn accept(listener: TcpListener, servers: Arc<Servers>) {
@@ -66,7 +85,10 @@ async fn accept(listener: TcpListener, servers: Arc<Servers>) {
             Ok((library, _)) => {
                 let servers = servers.clone();
                 tokio::spawn(async move {
-                    carry(library, &servers).await;
+                    tokio::select! {
+                        () = servers.reset.notified() => {}
+                        () = carry(library, &servers) => {}
+                    }
                     drop(place);
                 });
             }
@@ -80,6 +102,7 @@ async fn accept(listener: TcpListener, servers: Arc<Servers>) {
 struct Servers {
     all: Vec<(String, u16)>,
     next: AtomicUsize,
+    reset: Notify,
 }
 
 impl Servers {
@@ -88,6 +111,7 @@ impl Servers {
             // Not all processes of a fleet at the same one.
             next: AtomicUsize::new(fastrand::usize(..all.len().max(1))),
             all,
+            reset: Notify::new(),
         }
     }
 

@@ -29,8 +29,10 @@ async fn bound() -> (TcpListener, (String, u16)) {
     (listener, ("127.0.0.1".to_owned(), port))
 }
 
-async fn say(relay: SocketAddr, text: &str) -> TcpStream {
-    let mut library = TcpStream::connect(relay).await.expect("it always accepts");
+async fn say(relay: &Relay, text: &str) -> TcpStream {
+    let mut library = TcpStream::connect(relay.address())
+        .await
+        .expect("it always accepts");
     library.write_all(text.as_bytes()).await.expect("open");
     library
 }
@@ -46,8 +48,8 @@ async fn hear(library: &mut TcpStream, expected: &str) {
 async fn a_server_that_comes_later_is_reached_soon_with_all_that_was_said() {
     let (listener, at) = bound().await;
     drop(listener);
-    let relay = open(vec![at.clone()]).expect("open");
-    let mut library = say(relay, "hel").await;
+    let relay = Relay::open(vec![at.clone()]).expect("open");
+    let mut library = say(&relay, "hel").await;
     sleep(Duration::from_millis(500)).await;
     library.write_all(b"lo").await.expect("open");
     sleep(Duration::from_millis(1_500)).await;
@@ -74,9 +76,9 @@ async fn dead_and_hung_servers_are_passed_over() {
     let (_hung, hung_at) = bound().await;
     let (alive, alive_at) = bound().await;
     tokio::spawn(echo(alive, b'a'));
-    let relay = open(vec![dead_at, hung_at, alive_at]).expect("open");
+    let relay = Relay::open(vec![dead_at, hung_at, alive_at]).expect("open");
     for _ in 0..3 {
-        let mut library = say(relay, "x").await;
+        let mut library = say(&relay, "x").await;
         hear(&mut library, "ax").await;
     }
 }
@@ -84,8 +86,8 @@ async fn dead_and_hung_servers_are_passed_over() {
 #[tokio::test]
 async fn the_end_of_one_side_is_the_end_of_the_other() {
     let (listener, at) = bound().await;
-    let relay = open(vec![at]).expect("open");
-    let mut library = say(relay, "x").await;
+    let relay = Relay::open(vec![at]).expect("open");
+    let mut library = say(&relay, "x").await;
     let (mut server, _) = listener.accept().await.expect("it connects");
     server.write_all(b"y").await.expect("open");
     hear(&mut library, "y").await;
@@ -94,7 +96,7 @@ async fn the_end_of_one_side_is_the_end_of_the_other() {
     let end = timeout(Duration::from_secs(5), library.read(&mut rest));
     assert!(matches!(end.await.expect("in time"), Ok(0) | Err(_)));
 
-    let library = say(relay, "x").await;
+    let library = say(&relay, "x").await;
     let (mut server, _) = listener.accept().await.expect("it connects");
     server.write_all(b"y").await.expect("open");
     drop(library);
@@ -108,11 +110,11 @@ async fn the_end_of_one_side_is_the_end_of_the_other() {
 async fn connections_that_were_given_up_make_room() {
     let (listener, at) = bound().await;
     drop(listener);
-    let relay = open(vec![at.clone()]).expect("open");
+    let relay = Relay::open(vec![at.clone()]).expect("open");
     for _ in 0..3 * MOST {
-        drop(say(relay, "x").await);
+        drop(say(&relay, "x").await);
     }
-    let mut library = say(relay, "x").await;
+    let mut library = say(&relay, "x").await;
     let listener = TcpListener::bind((at.0.as_str(), at.1))
         .await
         .expect("still free");
@@ -124,8 +126,8 @@ async fn connections_that_were_given_up_make_room() {
 async fn one_who_says_too_much_too_early_is_cut_off() {
     let (listener, at) = bound().await;
     drop(listener);
-    let relay = open(vec![at]).expect("open");
-    let mut library = say(relay, "x").await;
+    let relay = Relay::open(vec![at]).expect("open");
+    let mut library = say(&relay, "x").await;
     let flood = async {
         let chunk = [0; 4096];
         while library.write_all(&chunk).await.is_ok() {}
@@ -133,4 +135,19 @@ async fn one_who_says_too_much_too_early_is_cut_off() {
     timeout(Duration::from_secs(10), flood)
         .await
         .expect("cut off");
+}
+
+#[tokio::test]
+async fn a_reset_cuts_what_is_open_and_nothing_else() {
+    let (listener, at) = bound().await;
+    tokio::spawn(echo(listener, b'1'));
+    let relay = Relay::open(vec![at]).expect("open");
+    let mut library = say(&relay, "x").await;
+    hear(&mut library, "1x").await;
+    relay.reset();
+    let mut rest = [0; 8];
+    let end = timeout(Duration::from_secs(5), library.read(&mut rest));
+    assert!(matches!(end.await.expect("in time"), Ok(0) | Err(_)));
+    let mut library = say(&relay, "y").await;
+    hear(&mut library, "1y").await;
 }

@@ -112,7 +112,6 @@ async fn no_password_and_no_token_is_in_any_log() {
         assert!(!log.contains(secret.as_str()) && !shown.contains(secret.as_str()));
     }
     // The token is not ours to know; it would stand behind its name.
-    for line in log.lines().filter(|line| line.contains("accessToken")) {
-        panic!("a token's name in a log: {line}");
-    }
+    let named = log.lines().find(|line| line.contains("accessToken"));
+    assert_eq!(named, None);
 }
