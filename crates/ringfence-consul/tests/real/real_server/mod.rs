@@ -1,4 +1,6 @@
 mod access;
+#[cfg(feature = "register")]
+mod contract;
 mod outage;
 mod reading;
 #[cfg(feature = "register")]
