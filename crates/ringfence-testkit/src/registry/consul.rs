@@ -1,6 +1,7 @@
 use std::{
     io,
     net::{Ipv4Addr, SocketAddr},
+    path::Path,
 };
 
 use nix::sys::signal::Signal;
@@ -100,9 +101,9 @@ impl Consul {
         }
         if let Some((ca, identity, client_auth)) = options.tls {
             settings["ports"]["https"] = https.number().into();
-            settings["ca_file"] = path(server.file("ca.pem", ca.certificate_pem())?);
-            settings["cert_file"] = path(server.file("cert.pem", identity.certificate_pem())?);
-            settings["key_file"] = path(server.file("key.pem", identity.key_pem())?);
+            settings["ca_file"] = text(&server.file("ca.pem", ca.certificate_pem())?);
+            settings["cert_file"] = text(&server.file("cert.pem", identity.certificate_pem())?);
+            settings["key_file"] = text(&server.file("key.pem", identity.key_pem())?);
             settings["verify_incoming_https"] = client_auth.into();
         }
         let main = server.file("settings.json", &settings.to_string())?;
@@ -217,7 +218,7 @@ impl Consul {
     }
 }
 
-fn path(path: std::path::PathBuf) -> Value {
+fn text(path: &Path) -> Value {
     Value::String(path.to_string_lossy().into_owned())
 }
 

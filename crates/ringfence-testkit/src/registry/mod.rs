@@ -1,6 +1,7 @@
 //! Real registry servers for tests: Consul, etcd (one node or three) and rnacos, which speaks Nacos's protocol.
 
 mod cluster;
+mod connections;
 mod consul;
 mod etcd;
 mod http;
@@ -14,6 +15,7 @@ use std::{fmt, io};
 
 pub use self::{
     cluster::EtcdCluster,
+    connections::connections,
     consul::{Consul, ConsulOptions},
     etcd::{Etcd, EtcdOptions},
     nacos::{Nacos, NacosOptions},

@@ -1,5 +1,5 @@
 use std::{
-    net::TcpStream,
+    net::{SocketAddr, TcpStream},
     process::Command,
     time::{Duration, Instant},
 };
@@ -209,14 +209,7 @@ async fn a_test_that_is_killed_leaves_no_server_and_no_folder() {
     let address = BufReader::new(other.stdout.take().unwrap())
         .lines()
         .map_while(Result::ok)
-        .find_map(|line| {
-            Some(
-                line.rsplit(' ')
-                    .next()?
-                    .parse::<std::net::SocketAddr>()
-                    .ok()?,
-            )
-        })
+        .find_map(|line| line.rsplit(' ').next()?.parse::<SocketAddr>().ok())
         .unwrap();
     TcpStream::connect(address).unwrap();
     other.kill().unwrap();
