@@ -1,3 +1,4 @@
+mod contract;
 mod login;
 mod outages;
 mod reading;
