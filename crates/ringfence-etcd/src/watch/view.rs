@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use ringfence_core::Instance;
+use ringfence_core::{Instance, Snapshot};
 use ringfence_discovery::{Provenance, RejectedRecord, ServiceKey, Update};
 
 use crate::{
@@ -30,6 +30,8 @@ pub(crate) struct View {
     max_value_len: usize,
     entries: BTreeMap<Vec<u8>, Entry>,
     revision: u64,
+    /// Made of `entries` as they are: a sign of life alone makes nothing anew.
+    snapshot: Option<Arc<Snapshot>>,
 }
 
 impl View {
@@ -48,6 +50,7 @@ impl View {
             max_value_len,
             entries: BTreeMap::new(),
             revision: 0,
+            snapshot: None,
         }
     }
 
@@ -85,6 +88,7 @@ impl View {
     /// A key was deleted.
     pub(crate) fn remove(&mut self, key: &[u8]) {
         self.entries.remove(key);
+        self.snapshot = None;
     }
 
     fn insert(&mut self, key: &[u8], entry: Entry) -> Result<(), Failure> {
@@ -93,6 +97,7 @@ impl View {
             return Ok(());
         }
         self.entries.insert(key.to_vec(), entry);
+        self.snapshot = None;
         if self.entries.len() > self.max_keys {
             let message = format!("more than {} keys under `{}`", self.max_keys, self.prefix);
             return Err(Failure::new(Fault::Limit, message));
@@ -123,16 +128,20 @@ impl View {
     }
 
     /// The whole state.
-    pub(crate) fn update(&self, origin: &str) -> Update {
-        let instances = self.entries.values().filter_map(|entry| match entry {
-            Entry::Instance(instance) => Some(instance.clone()),
-            Entry::Foreign | Entry::Rejected(_) => None,
+    pub(crate) fn update(&mut self, origin: &str) -> Update {
+        let entries = &self.entries;
+        let snapshot = self.snapshot.get_or_insert_with(|| {
+            let instances = entries.values().filter_map(|entry| match entry {
+                Entry::Instance(instance) => Some(instance.clone()),
+                Entry::Foreign | Entry::Rejected(_) => None,
+            });
+            Arc::new(Snapshot::new(instances))
         });
         let rejected = self.entries.values().filter_map(|entry| match entry {
             Entry::Rejected(record) => Some(record.clone()),
             Entry::Foreign | Entry::Instance(_) => None,
         });
-        Update::instances(instances, Provenance::live(origin))
+        Update::snapshot(Arc::clone(snapshot), Provenance::live(origin))
             .with_revision(self.revision)
             .with_rejected(rejected.collect())
     }

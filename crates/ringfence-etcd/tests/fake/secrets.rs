@@ -124,6 +124,24 @@ async fn everything() -> String {
                 }
             }
         }
+        #[cfg(feature = "register")]
+        {
+            use ringfence_discovery::Registrar as _;
+
+            let config = super::config(&[&etcd]).with_user("reader-user", password);
+            let registrar = ringfence_etcd::EtcdRegistrar::new(config).expect("legal");
+            let instance = ringfence_core::Instance::builder("a", "127.0.0.1:1").build();
+            match registrar.register(&order(), instance.expect("legal")).await {
+                Ok(registration) => {
+                    let _ = write!(shown, "{registrar:?} {registration:?}");
+                    registration.deregister().await.expect("gone");
+                    etcd.put(&key("a"), value(1));
+                }
+                Err(error) => {
+                    let _ = write!(shown, "{error} {error:?}");
+                }
+            }
+        }
         let mut watch = source.watch(&order());
         for _ in 0..2 {
             if let Err(error) = next(&mut watch).await {
