@@ -7,13 +7,17 @@
 //! [`Supervisor`](ringfence_discovery::Supervisor) that neither resyncs nor probes, so what is seen came through its watch.
 //! All along, nothing may be seen that was never in the registry, and an error must not be seen as a list.
 
+mod fleet;
+mod outcome;
 mod run;
 mod scenario;
 mod subject;
 
 pub use self::{
-    run::{Outcome, run},
-    scenario::{Fleet, Member, Scenario, Step},
+    fleet::{Fleet, Member},
+    outcome::Outcome,
+    run::run,
+    scenario::{Scenario, Step},
     subject::{Access, Fault, Subject},
 };
 

@@ -1,29 +1,11 @@
-use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use futures_util::StreamExt as _;
 use ringfence_core::{Instance, Snapshot};
 use ringfence_discovery::{ErrorKind, Event, Supervisor, WatchConfig};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::{Access, Fleet, Scenario, Step, Subject};
-
-/// What came of a scenario that did not fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// All steps were as they have to be.
-    Passed,
-    /// The subject says that it cannot do it, for this reason.
-    Impossible(&'static str),
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Passed => f.write_str("passed"),
-            Self::Impossible(reason) => write!(f, "not run: {reason}"),
-        }
-    }
-}
+use super::{Access, Fault, Fleet, Outcome, Scenario, Step, Subject, outcome::show};
 
 /// Puts a fresh subject through a scenario.
 ///
@@ -184,7 +166,7 @@ impl<S: Subject> Stage<'_, S> {
     }
 
     /// Does something to the registry while the watch goes on.
-    async fn whilst(&mut self, fault: super::Fault) -> Result<(), String> {
+    async fn whilst(&mut self, fault: Fault) -> Result<(), String> {
         let Some(mut watch) = self.watch.take() else {
             return self
                 .subject
@@ -302,28 +284,4 @@ impl<S: Subject> Stage<'_, S> {
             sleep(Duration::from_millis(20)).await;
         }
     }
-}
-
-fn show(snapshot: &Snapshot) -> String {
-    let instances: Vec<String> = snapshot
-        .instances()
-        .iter()
-        .take(5)
-        .map(|instance| {
-            format!(
-                "{}@{} weight {} {}{}{:?}",
-                instance.id(),
-                instance.address(),
-                instance.weight(),
-                if instance.is_enabled() {
-                    ""
-                } else {
-                    "disabled "
-                },
-                instance.version().unwrap_or("-"),
-                instance.tags()
-            )
-        })
-        .collect();
-    format!("{} [{}]", snapshot.len(), instances.join(", "))
 }

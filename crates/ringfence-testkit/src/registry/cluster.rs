@@ -2,10 +2,7 @@ use std::io;
 
 use serde_json::json;
 
-use super::{
-    Etcd, EtcdOptions,
-    etcd::{Ports, number},
-};
+use super::{Etcd, EtcdOptions, etcd::Ports, etcd_api::number};
 
 /// Three etcd nodes of one cluster.
 #[derive(Debug)]

@@ -4,6 +4,7 @@ mod cluster;
 mod connections;
 mod consul;
 mod etcd;
+mod etcd_api;
 mod http;
 mod nacos;
 mod port;
