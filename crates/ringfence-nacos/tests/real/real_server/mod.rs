@@ -1,3 +1,4 @@
+#[cfg(feature = "register")]
 mod contract;
 mod login;
 mod outages;
