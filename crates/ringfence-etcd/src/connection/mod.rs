@@ -113,25 +113,26 @@ impl Pool {
         match op(link.client.clone()).await.map_err(Failure::from) {
             Ok(value) => Ok((value, link)),
             Err(failure) if failure.fault == Fault::Token && self.config.credentials.is_some() => {
-                slot.renew_token(&link, token).await?;
+                let link = slot.renew_token(&link, token, &self.config).await?;
                 Ok((op(link.client.clone()).await?, link))
             }
             Err(failure) => Err(failure),
         }
     }
 
-    /// A watch on this link was told that its token is not good.
-    pub(crate) async fn renew_token(&self, link: &Link, refused: Token) -> Result<(), Failure> {
+    /// A watch on this link was told that its token is not good. Returns the link to go on with.
+    pub(crate) async fn renew_token(
+        &self,
+        link: &Arc<Link>,
+        refused: Token,
+    ) -> Result<Arc<Link>, Failure> {
         self.gate.check()?;
-        let Some(slot) = self
-            .slots
-            .get(link.index)
-            .filter(|_| self.config.credentials.is_some())
-        else {
-            return Ok(());
+        let slot = self.slots.get(link.index);
+        let Some(slot) = slot.filter(|_| self.config.credentials.is_some()) else {
+            return Ok(Arc::clone(link));
         };
         let limit = self.config.request_timeout;
-        let renewed = timeout(limit, slot.renew_token(link, refused)).await;
+        let renewed = timeout(limit, slot.renew_token(link, refused, &self.config)).await;
         let renewed = renewed.unwrap_or_else(|_| Err(Failure::timed_out("logging in", limit)));
         if let Err(failure) = &renewed
             && matches!(failure.fault, Fault::Credentials | Fault::Token)

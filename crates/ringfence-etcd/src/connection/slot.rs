@@ -66,8 +66,31 @@ impl Slot {
         Ok(link)
     }
 
-    /// Gets a new token for a link, unless somebody did since `refused` was the one of now.
-    pub(super) async fn renew_token(&self, link: &Link, refused: Token) -> Result<(), Failure> {
+    /// Gets a new token for a link, unless somebody did since `refused` was the one of now. Where the password that the link has
+    /// is refused as well, it may have been changed: a new link is made with credentials asked for anew.
+    pub(super) async fn renew_token(
+        &self,
+        link: &Arc<Link>,
+        refused: Token,
+        config: &EtcdConfig,
+    ) -> Result<Arc<Link>, Failure> {
+        match self.refresh(link, refused).await {
+            Err(failure) if failure.fault == Fault::Credentials => {
+                {
+                    let mut known = self.link.lock().await;
+                    // Somebody else may have made the new one already.
+                    if known.as_ptr() == Arc::as_ptr(link) {
+                        *known = Weak::new();
+                    }
+                }
+                self.link(config).await
+            }
+            Err(failure) => Err(failure),
+            Ok(()) => Ok(Arc::clone(link)),
+        }
+    }
+
+    async fn refresh(&self, link: &Link, refused: Token) -> Result<(), Failure> {
         let _one_at_a_time = self.link.lock().await;
         if link.token() != refused {
             return Ok(());

@@ -163,7 +163,9 @@ impl Session {
             // etcd checks the token of a watch where its client does not look. Old versions call it a lack of permission.
             Fault::Token | Fault::Denied if !self.renewed_token => {
                 self.renewed_token = true;
-                self.pool.renew_token(&follow.link, follow.token).await
+                let link = self.pool.renew_token(&follow.link, follow.token).await?;
+                self.link = Some(link);
+                Ok(())
             }
             Fault::Token | Fault::Denied => {
                 self.pool.refused(&failure);

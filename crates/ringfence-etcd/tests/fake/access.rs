@@ -1,6 +1,9 @@
 //! B34: tokens that expire, passwords that are wrong, rights that are missing.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, Ordering},
+};
 
 use ringfence_discovery::{Discovery as _, ErrorKind, Supervisor, WatchConfig};
 use ringfence_etcd::Credentials;
@@ -145,4 +148,32 @@ async fn no_credentials_and_credentials_that_cannot_be_had_are_told_apart_from_a
         .fetch(&order())
         .await
         .expect("asked for at each login");
+}
+
+#[tokio::test]
+async fn a_password_that_was_changed_on_both_sides_is_taken_up_at_once() {
+    let etcd = guarded().await;
+    let password = Arc::new(Mutex::new("hunter2".to_owned()));
+    let current = Arc::clone(&password);
+    let credentials = Credentials::from_fn(move || {
+        let password = current.lock().expect("not poisoned").clone();
+        Some(("reader".into(), password))
+    });
+    let source = discovery(config(&[&etcd]).with_credentials(credentials));
+    let mut watches: Vec<Watch> = (0..10).map(|_| source.watch(&order())).collect();
+    for watch in &mut watches {
+        until(watch, &["a"]).await;
+        next(watch).await.expect("alive");
+    }
+    "hunter3".clone_into(&mut password.lock().expect("not poisoned"));
+    etcd.with(|state| {
+        state.user = Some(("reader".into(), "hunter3".into()));
+        state.token += 1;
+    });
+    // All links that there are hold the old password.
+    let reads = (0..10).map(|_| source.fetch(&order()));
+    for update in futures_util::future::join_all(reads).await {
+        assert_eq!(ids(&update.expect("the new password")), ["a"]);
+    }
+    assert!(logins(&etcd) <= 12, "{} logins", logins(&etcd));
 }
