@@ -1,5 +1,7 @@
 //! No log line at any level, no error and no `Debug` shows a token.
 
+#![allow(clippy::expect_used, reason = "helpers of tests are tests")]
+
 use std::{
     fmt::{self, Write as _},
     sync::{Mutex, PoisonError},
@@ -124,6 +126,8 @@ async fn no_log_line_error_or_debug_shows_the_token() {
             .fetch(&key)
             .await,
     );
+    #[cfg(feature = "register")]
+    shown.push_str(&registering().await);
     assert!(!shown.contains(TOKEN), "{shown}");
     for request in backend.requests() {
         assert_eq!(request.header("x-consul-token"), Some(TOKEN));
@@ -134,4 +138,47 @@ async fn no_log_line_error_or_debug_shows_the_token() {
     }
     let leaks: Vec<_> = lines.lines().filter(|line| line.contains(TOKEN)).collect();
     assert!(leaks.is_empty(), "{leaks:#?}");
+}
+
+/// Registers with agents that answer well and badly; returns all that is shown of it.
+#[cfg(feature = "register")]
+async fn registering() -> String {
+    use ringfence_consul::{ConsulRegisterConfig, ConsulRegistrar};
+    use ringfence_core::Instance;
+    use ringfence_discovery::Registrar as _;
+
+    let mut shown = String::new();
+    for answer in [
+        Answer::ok(TOKEN),
+        Answer::status(500).chunk(TOKEN),
+        Answer::status(403).chunk(TOKEN),
+    ] {
+        let backend = Backend::start().await.expect("a port");
+        backend.always(answer);
+        let config = ConsulConfig::new(backend.uri()).with_token(ConsulToken::value(TOKEN));
+        let register = ConsulRegisterConfig::default().with_ttl(Duration::from_secs(1));
+        let registrar = ConsulRegistrar::new(config, register).expect("legal");
+        let instance = Instance::builder("a", "10.0.0.1:80")
+            .build()
+            .expect("legal");
+        let registration = registrar
+            .register(&ServiceKey::new("order"), instance)
+            .await;
+        let _ = write!(shown, "{registrar:?} {registration:?}");
+        if let Ok(registration) = registration {
+            let drained = registration.drain().await;
+            let _ = write!(shown, "{drained:?}");
+            // What fails is tried for longer than this test runs.
+            let leaving = registration.deregister();
+            let left = tokio::time::timeout(Duration::from_millis(500), leaving).await;
+            let _ = write!(shown, "{left:?}");
+        }
+        let requests = backend.requests();
+        assert!(
+            requests
+                .iter()
+                .all(|r| r.header("x-consul-token") == Some(TOKEN))
+        );
+    }
+    shown
 }
