@@ -1,6 +1,7 @@
 use std::fmt;
 
 use ringfence_core::Snapshot;
+use ringfence_discovery::Supervisor;
 
 /// What came of a scenario that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,4 +44,20 @@ pub(super) fn show(snapshot: &Snapshot) -> String {
         })
         .collect();
     format!("{} [{}]", snapshot.len(), instances.join(", "))
+}
+
+/// What went wrong with a watch, after a semicolon.
+pub(super) fn trouble(watch: &Supervisor) -> String {
+    let status = watch.status();
+    let mut text = format!("; {:?}", status.counters);
+    for error in [&status.watch_error, &status.fetch_error]
+        .into_iter()
+        .flatten()
+    {
+        text += &format!("; {error}");
+    }
+    if let Some(held) = status.held {
+        text += &format!("; held: {}", held.reason);
+    }
+    text
 }

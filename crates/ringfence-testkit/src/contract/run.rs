@@ -5,7 +5,10 @@ use ringfence_core::{Instance, Snapshot};
 use ringfence_discovery::{ErrorKind, Event, Supervisor, WatchConfig};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::{Access, Fault, Fleet, Outcome, Scenario, Step, Subject, outcome::show};
+use super::{
+    Access, Fault, Fleet, Outcome, Scenario, Step, Subject,
+    outcome::{show, trouble},
+};
 
 /// Puts a fresh subject through a scenario.
 ///
@@ -151,16 +154,32 @@ impl<S: Subject> Stage<'_, S> {
     }
 
     async fn steady(&mut self, time: Duration) -> Result<(), String> {
-        let (before, end) = (self.last.clone(), Instant::now() + time);
-        while self.next(end).await? {
-            if self.last != before {
-                return Err(format!(
-                    "nothing changed, but then {} was seen",
-                    self.last
-                        .as_deref()
-                        .map_or_else(|| "nothing".to_owned(), show)
-                ));
-            }
+        let (before, end) = (self.shown(), Instant::now() + time);
+        while self.next(end).await? {}
+        self.unchanged(&before)
+    }
+
+    /// What was seen last, and how often a loss was shown that the supervisor did not believe at once.
+    fn shown(&self) -> (Option<Arc<Snapshot>>, u64) {
+        let watch = self.watch.as_ref();
+        let held = watch.map_or(0, |watch| watch.status().counters.held);
+        (self.last.clone(), held)
+    }
+
+    fn unchanged(&self, before: &(Option<Arc<Snapshot>>, u64)) -> Result<(), String> {
+        let now = self.shown();
+        if now.1 > before.1 {
+            return Err(format!(
+                "nothing was removed, but a loss was shown{}",
+                self.trouble()
+            ));
+        }
+        if now.0 != before.0 {
+            let seen = self
+                .last
+                .as_deref()
+                .map_or_else(|| "nothing".to_owned(), show);
+            return Err(format!("nothing changed, but then {seen} was seen"));
         }
         Ok(())
     }
@@ -174,6 +193,7 @@ impl<S: Subject> Stage<'_, S> {
                 .await
                 .map_err(|error| error.to_string());
         };
+        let before = (self.last.clone(), watch.status().counters.held);
         let mut events = Vec::new();
         let outcome = {
             let doing = self.subject.fault(fault);
@@ -187,7 +207,12 @@ impl<S: Subject> Stage<'_, S> {
         };
         self.watch = Some(watch);
         outcome.map_err(|error| error.to_string())?;
-        events.into_iter().try_for_each(|event| self.take(event))
+        events.into_iter().try_for_each(|event| self.take(event))?;
+        // A registry that is away says nothing of its instances; one that is back may.
+        match fault {
+            Fault::Kill | Fault::Freeze => self.unchanged(&before),
+            Fault::Restart | Fault::Wipe | Fault::Thaw => Ok(()),
+        }
     }
 
     /// Takes the next event; false if none came until `end`.
@@ -221,20 +246,7 @@ impl<S: Subject> Stage<'_, S> {
     }
 
     fn trouble(&self) -> String {
-        let Some(status) = self.watch.as_ref().map(Supervisor::status) else {
-            return String::new();
-        };
-        let mut text = format!("; {:?}", status.counters);
-        for error in [&status.watch_error, &status.fetch_error]
-            .into_iter()
-            .flatten()
-        {
-            text += &format!("; {error}");
-        }
-        if let Some(held) = status.held {
-            text += &format!("; held: {}", held.reason);
-        }
-        text
+        self.watch.as_ref().map(trouble).unwrap_or_default()
     }
 
     async fn refused(&mut self, access: Access) -> Result<(), String> {
