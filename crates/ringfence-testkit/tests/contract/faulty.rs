@@ -60,10 +60,8 @@ impl Faulty {
         match self.flaw {
             Flaw::Soothing if down => Ok(Update::instances([], Provenance::live("faulty"))),
             Flaw::Inventive => {
-                let own = Instance::builder("ghost", "10.0.0.1:80")
-                    .build()
-                    .expect("legal");
-                Ok(Update::instances([own], Provenance::live("faulty")))
+                let own = Instance::builder("ghost", "10.0.0.1:80").build();
+                Ok(Update::instances(own, Provenance::live("faulty")))
             }
             _ => said,
         }
