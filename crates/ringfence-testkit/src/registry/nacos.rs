@@ -108,8 +108,9 @@ impl Nacos {
         this.server
             .ready(async || {
                 let grpc = tokio::net::TcpStream::connect(this.grpc_address()).await;
+                // Whether it lets anybody in is another matter.
                 let http = this
-                    .request("GET", "/nacos/v1/ns/operator/metrics", "")
+                    .form("GET", "/nacos/v1/ns/operator/metrics", Bytes::new())
                     .await;
                 grpc.is_ok() && http.is_ok()
             })
