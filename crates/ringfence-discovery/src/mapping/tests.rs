@@ -371,3 +371,69 @@ fn what_is_registered_is_read_back() {
         })
     );
 }
+
+#[test]
+fn no_record_makes_it_panic_or_gives_an_illegal_instance() {
+    let mut rng = fastrand::Rng::with_seed(11);
+    let pieces = [
+        "",
+        " ",
+        "=",
+        "version",
+        "zone",
+        "tenant",
+        "weight",
+        "secure",
+        "ringfence-id",
+        "nacos.",
+        "NaN",
+        "-1",
+        "1e999",
+        "0",
+        "70000",
+        "\u{0}",
+        "\u{7f}",
+        "ü",
+        "::1",
+        "[",
+        "10.0.0.1",
+        ":80",
+        "true",
+        "\u{fffd}",
+    ];
+    let text = |rng: &mut fastrand::Rng| -> String {
+        (0..rng.usize(0..4))
+            .map(|_| pieces[rng.usize(0..pieces.len())])
+            .collect()
+    };
+    let mut legal = 0;
+    for _ in 0..20_000 {
+        let metadata: Vec<_> = (0..rng.usize(0..6))
+            .map(|_| (text(&mut rng), text(&mut rng)))
+            .collect();
+        let tags: Vec<_> = (0..rng.usize(0..4)).map(|_| text(&mut rng)).collect();
+        let (id, host) = (
+            text(&mut rng),
+            if rng.bool() {
+                "10.0.0.1".into()
+            } else {
+                text(&mut rng)
+            },
+        );
+        let record = RegistryRecord::new(&id, &host, rng.i64(-1..70_000)).weight(
+            [f64::NAN, -1.0, 0.0, 0.3, 1e300][rng.usize(0..5)],
+            [f64::NAN, 0.0, 1.0][rng.usize(0..3)],
+        );
+        let mapped = FieldMapping::default().apply(
+            &record,
+            metadata.iter().map(|(name, value)| (&**name, &**value)),
+            tags.iter().map(String::as_str),
+        );
+        if let Ok(mapped) = mapped {
+            legal += 1;
+            let instance = mapped.instance;
+            assert_eq!(instance.to_builder().build(), Ok(instance));
+        }
+    }
+    assert!(legal > 1_000, "only {legal} of 20,000 were legal");
+}
