@@ -47,9 +47,13 @@ impl OnNacos {
     async fn register(&self, instance: &Instance) -> io::Result<()> {
         let metadata = FieldMapping::for_nacos().describe(instance);
         let metadata = serde_json::to_string(&metadata.map_err(io::Error::other)?)?;
+        // rnacos takes 1 for "not given" and keeps what it had; this rounds to the same.
+        let weight = match instance.weight().get() {
+            100 => 1.0001,
+            other => f64::from(other) / 100.0,
+        };
         let more = format!(
-            "&weight={}&enabled={}&metadata={}",
-            f64::from(instance.weight().get()) / 100.0,
+            "&weight={weight}&enabled={}&metadata={}",
             instance.is_enabled(),
             encoded(&metadata)
         );
