@@ -213,7 +213,7 @@ impl WatchConfig {
     }
 }
 
-fn checked(field: &'static str, value: Duration) -> Result<Duration, ConfigError> {
+pub(crate) fn checked(field: &'static str, value: Duration) -> Result<Duration, ConfigError> {
     ConfigError::check(field, value, MIN_DURATION..=MAX_DURATION)
 }
 

@@ -41,6 +41,7 @@
 //! | feature | default | brings |
 //! |---|---|---|
 //! | `file` | yes | `FileDiscovery` and `parse_instances_file`, with a YAML reader |
+//! | `register` | no | `Registrar` and `Registration`, for servers that register themselves |
 //!
 //! # Guarantees
 //! | about | what holds |
@@ -58,6 +59,9 @@ mod config;
 mod discovery;
 mod error;
 mod event;
+mod mapping;
+#[cfg(feature = "register")]
+mod register;
 mod service;
 mod sources;
 mod stream;
@@ -75,9 +79,17 @@ pub use self::{
     discovery::Discovery,
     error::{DiscoveryError, ErrorKind},
     event::{Accepted, Event, HoldReason, HoldStatus, WatchCounters, WatchStatus},
+    mapping::{Field, FieldMapping, FieldSource, ID_KEY, Mapped, RegistryRecord, TagPolicy},
     service::ServiceKey,
     sources::{MemoryRegistry, RegistryError, StaticDiscovery},
     stream::{BoxFuture, BoxStream, unfold},
     supervisor::Supervisor,
     update::{Provenance, RejectedRecord, Revision, ServiceState, Update},
+};
+#[cfg(feature = "register")]
+pub use self::{
+    mapping::UnmappedField,
+    register::{
+        Liveness, RegisterConfig, Registrar, Registration, RegistrationState, RegistryEntry,
+    },
 };

@@ -8,6 +8,8 @@
 //! | a port that refuses, a port that hangs | [`RefusedAddress`], [`SilentAddress`] |
 //! | a connection that goes dead without a word | [`Relay`] |
 //! | a tower service that checks readiness | [`ProbeService`] |
+//! | a real Consul, etcd or Nacos | [`registry`] |
+//! | that a discovery source keeps the contract | [`contract`] |
 //! | code that must not allocate | [`allocations`] |
 //!
 //! Everything listens on loopback, on ports that the system chooses. Helpers that wait have no deadline of their own, which
@@ -16,8 +18,10 @@
 mod address;
 mod alloc;
 mod backend;
+pub mod contract;
 mod discovery;
 mod probe;
+pub mod registry;
 mod relay;
 mod tls;
 

@@ -1,7 +1,7 @@
 //! Watching one service for as long as its owner cares.
 
 mod absorb;
-mod backoff;
+pub(crate) mod backoff;
 mod guard;
 mod ledger;
 mod reader;

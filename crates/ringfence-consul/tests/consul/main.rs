@@ -1,0 +1,17 @@
+//! The Consul source against a server that is told what to say.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests are tests"
+)]
+
+mod bad_answers;
+mod fake;
+mod index;
+#[cfg(feature = "register")]
+mod register;
+mod requests;
+mod timing;
+mod tls;

@@ -1,0 +1,8 @@
+#[cfg(feature = "register")]
+mod contract;
+mod login;
+mod outages;
+mod reading;
+#[cfg(feature = "register")]
+mod registering;
+mod support;

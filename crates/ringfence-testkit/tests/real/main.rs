@@ -1,0 +1,3 @@
+//! The launcher of real registry servers, tried on the servers themselves.
+
+mod real_server;
