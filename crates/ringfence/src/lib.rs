@@ -34,6 +34,10 @@
 //! | `hyper` | yes | what is known of hyper-util's client: which of its failures may hop, its incoming bodies as requests |
 //! | `file` | yes | `FileDiscovery`, a watched YAML or JSON file |
 //! | `tls` | no | TLS in the tonic connector |
+//! | `consul` | no | the module `consul`; needs OpenSSL's headers to build |
+//! | `nacos` | no | the module `nacos` |
+//! | `etcd` | no | the module `etcd`; needs protoc to build |
+//! | `register` | no | registering instances, apart from consuming them |
 //!
 //! # Where things are
 //! What programs use daily is at the root. Each crate is there whole as a module: [`core`] (pools, rings, views),
@@ -41,8 +45,14 @@
 //! classification).
 
 pub use ringfence_balancer as balancer;
+#[cfg(feature = "consul")]
+pub use ringfence_consul as consul;
 pub use ringfence_core as core;
 pub use ringfence_discovery as discovery;
+#[cfg(feature = "etcd")]
+pub use ringfence_etcd as etcd;
+#[cfg(feature = "nacos")]
+pub use ringfence_nacos as nacos;
 pub use ringfence_tower as tower;
 pub use {tower_layer, tower_service};
 

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use ringfence_discovery::{RegisterConfig, ConfigError};
+use ringfence_discovery::{ConfigError, RegisterConfig};
 
 use crate::ConsulConfigError;
 

@@ -117,7 +117,7 @@ impl Subject for Faulty {
 
     fn set<'a>(&'a mut self, instances: &'a [Instance]) -> BoxFuture<'a, io::Result<()>> {
         self.registry
-            .replace(&self.service(), instances.iter().cloned());
+            .replace(self.service(), instances.iter().cloned());
         Box::pin(async { Ok(()) })
     }
 

@@ -29,7 +29,7 @@ impl Subject for Memory {
 
     fn set<'a>(&'a mut self, instances: &'a [Instance]) -> BoxFuture<'a, io::Result<()>> {
         self.registry
-            .replace(&self.service(), instances.iter().cloned());
+            .replace(self.service(), instances.iter().cloned());
         Box::pin(async { Ok(()) })
     }
 
