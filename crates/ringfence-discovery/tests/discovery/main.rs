@@ -13,5 +13,6 @@ mod file;
 mod holds;
 mod memory;
 mod order;
+mod panics;
 mod script;
 mod watching;
