@@ -6,6 +6,7 @@ mod guard;
 mod guarded;
 mod ledger;
 mod reader;
+mod rejects;
 mod subscription;
 
 use std::{

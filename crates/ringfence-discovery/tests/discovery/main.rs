@@ -14,5 +14,6 @@ mod holds;
 mod memory;
 mod order;
 mod panics;
+mod rejects;
 mod script;
 mod watching;
