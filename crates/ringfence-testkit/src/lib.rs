@@ -9,6 +9,7 @@
 //! | a connection that goes dead without a word | [`Relay`] |
 //! | a tower service that checks readiness | [`ProbeService`] |
 //! | code that must not allocate | [`allocations`] |
+//! | what is logged as a warning | [`Warnings`] |
 //!
 //! Everything listens on loopback, on ports that the system chooses. Helpers that wait have no deadline of their own, which
 //! paused tokio time would trip at once; what never comes is ended by the test runner.
@@ -20,6 +21,7 @@ mod discovery;
 mod probe;
 mod relay;
 mod tls;
+mod warnings;
 
 pub use address::{RefusedAddress, SilentAddress};
 pub use alloc::{AllocationInfo, allocations};
@@ -28,3 +30,4 @@ pub use discovery::ScriptedDiscovery;
 pub use probe::{ProbeAnswer, ProbeCall, ProbeService};
 pub use relay::Relay;
 pub use tls::{ServerIdentity, TestCa};
+pub use warnings::Warnings;
