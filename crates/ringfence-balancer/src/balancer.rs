@@ -73,7 +73,8 @@ impl Balancer {
     ///
     /// # Errors
     /// [`PickError::NotReady`] after the time, with what the watch ran into;
-    /// [`PickError::NoSuchService`] as soon as the registry says so; [`PickError::ShutDown`].
+    /// [`PickError::NoSuchService`] as soon as the registry says so; [`PickError::ShutDown`];
+    /// [`PickError::TaskGone`] when nothing renews the view any more, even if picks still find it.
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing and disturbs nobody else who waits.
@@ -89,19 +90,30 @@ impl Balancer {
         let limit = self.config().ready_timeout();
         let waited = timeout(limit, answered.wait_for(|answered| *answered)).await;
         self.state().unwrap_or_else(|| match waited {
-            // Nobody is left who could answer: the runtime of the task has ended.
-            Ok(Err(_)) => Err(PickError::ShutDown {
-                service: self.service().clone(),
-            }),
-            _ => Err(self.guard.shared.without_view(start.elapsed())),
+            // Nobody is left who could answer.
+            Ok(Err(_)) => Err(self.guard.shared.without_task()),
+            _ => Err(self.without_view(start.elapsed())),
         })
+    }
+
+    /// Why there is no published state.
+    fn without_view(&self, waited: Duration) -> PickError {
+        if self.guard.is_task_gone() {
+            return self.guard.shared.without_task();
+        }
+        self.guard.shared.without_view(waited)
     }
 
     fn state(&self) -> Option<Result<(), PickError>> {
         let shared = &self.guard.shared;
-        if shared.cell.is_closed() {
-            return Some(Err(shared.without_view(Duration::ZERO)));
+        if shared.cell.is_closed() || self.guard.is_task_gone() {
+            return Some(Err(shared.without_task()));
         }
+        self.view_state()
+    }
+
+    fn view_state(&self) -> Option<Result<(), PickError>> {
+        let shared = &self.guard.shared;
         let service_exists = shared.cell.load().as_ref()?.service_exists;
         let service = shared.service.clone();
         Some(if service_exists {
@@ -114,7 +126,7 @@ impl Balancer {
     /// Whether a pick can find a view now; never waits.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        matches!(self.state(), Some(Ok(())))
+        matches!(self.view_state(), Some(Ok(())))
     }
 
     /// Chooses the candidates of a request. Never waits, takes no lock, and allocates nothing once
@@ -128,7 +140,7 @@ impl Balancer {
         shared.counters.picks.increment();
         match &*shared.cell.load() {
             Some(published) => pick::pick(shared, published, request),
-            None => Err(shared.without_view(Duration::ZERO)),
+            None => Err(self.without_view(Duration::ZERO)),
         }
     }
 
@@ -146,7 +158,7 @@ impl Balancer {
         let shared = &*self.guard.shared;
         match &*shared.cell.load() {
             Some(published) => pick::owners(shared, published, request, count),
-            None => Err(shared.without_view(Duration::ZERO)),
+            None => Err(self.without_view(Duration::ZERO)),
         }
     }
 
@@ -185,7 +197,7 @@ impl Balancer {
     /// State and counters.
     #[must_use]
     pub fn status(&self) -> Status {
-        Status::of(&self.guard.shared)
+        Status::of(&self.guard.shared, self.guard.is_task_gone())
     }
 
     /// Refuses new picks, then ends the task and waits until it is gone, at most five seconds.

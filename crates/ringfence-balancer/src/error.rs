@@ -1,7 +1,7 @@
 use std::{sync::Arc, time::Duration};
 
 use ringfence_core::StageOutcome;
-use ringfence_discovery::{DiscoveryError, ServiceKey};
+use ringfence_discovery::{DiscoveryError, RejectedRecord, ServiceKey};
 use thiserror::Error;
 
 /// A balancer could not be started.
@@ -20,7 +20,8 @@ pub enum PickError {
     /// The registry has not answered yet. Only before the first view; later the last good view
     /// is used however long the registry is away.
     #[error(
-        "service {service} has no view yet after {waited:?}{}",
+        "service {service} is not ready{}{}",
+        waited_text(*waited),
         last_error_text(last_error.as_deref())
     )]
     NotReady {
@@ -41,18 +42,30 @@ pub enum PickError {
     },
     /// No pool that the request may use has an instance that may take traffic.
     #[error(
-        "service {service} has no instance for the request; {}",
-        tried_text(tried)
+        "service {service} has no instance for the request, of {registered} registered; {}{}",
+        tried_text(tried),
+        rejected_text(rejected)
     )]
     NoInstances {
         /// The service that was asked for.
         service: ServiceKey,
         /// The pools tried, in this order.
         tried: Vec<StageOutcome>,
+        /// Instances that the service has, whoever may use them.
+        registered: usize,
+        /// Records that the source left out because they are no instances.
+        rejected: Arc<[RejectedRecord]>,
     },
     /// The request has no key and [`MissingKey::Reject`](crate::MissingKey::Reject) is set.
     #[error("service {service} takes only requests with a key")]
     KeyRequired {
+        /// The service that was asked for.
+        service: ServiceKey,
+    },
+    /// The balancer's task has ended without a shutdown, as with its runtime: there is no view, or
+    /// nothing renews it any more.
+    #[error("the task of the balancer of service {service} is gone, as its runtime may be")]
+    TaskGone {
         /// The service that was asked for.
         service: ServiceKey,
     },
@@ -70,8 +83,23 @@ impl PickError {
     pub fn is_temporary(&self) -> bool {
         match self {
             Self::NotReady { .. } | Self::NoSuchService { .. } | Self::NoInstances { .. } => true,
-            Self::KeyRequired { .. } | Self::ShutDown { .. } => false,
+            Self::KeyRequired { .. } | Self::TaskGone { .. } | Self::ShutDown { .. } => false,
         }
+    }
+}
+
+fn waited_text(waited: Duration) -> String {
+    if waited.is_zero() {
+        return " yet (await `ready()` first)".to_owned();
+    }
+    format!(" after {waited:?}")
+}
+
+fn rejected_text(rejected: &[RejectedRecord]) -> String {
+    match rejected {
+        [] => String::new(),
+        [only] => format!("; a record was rejected: {only}"),
+        [first, ..] => format!("; {} records rejected, first: {first}", rejected.len()),
     }
 }
 

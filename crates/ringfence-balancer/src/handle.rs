@@ -27,6 +27,10 @@ impl TaskGuard {
         }
     }
 
+    pub(crate) fn is_task_gone(&self) -> bool {
+        self.task.is_finished()
+    }
+
     pub(crate) fn abort(&self) {
         self.task.abort();
     }

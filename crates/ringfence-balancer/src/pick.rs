@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ringfence_core::Route;
+use ringfence_core::{KeyHash, Route};
 
 use crate::{
     MissingKey, PickError, PickRequest,
@@ -80,12 +80,13 @@ fn choose(
     if pool.is_panic() {
         shared.counters.panic_picks.increment();
     }
+    let spread = key_hash.map_or_else(|| fastrand::u64(..), KeyHash::get);
     Ok(Decision {
         candidates,
         key_hash,
         epoch: published.view.epoch(),
         stage,
-        pool: Arc::clone(pool.pool().selector()),
+        pool: Arc::clone(pool.selector(spread)),
         panic: pool.is_panic(),
     })
 }

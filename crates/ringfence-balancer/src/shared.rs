@@ -3,14 +3,16 @@
 use std::{
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
+use arc_swap::ArcSwap;
 use ringfence_core::{RequestTags, RetryBudget, Route};
-use ringfence_discovery::{DiscoveryError, ServiceKey, WatchStatus};
+use ringfence_discovery::{DiscoveryError, RejectedRecord, ServiceKey, WatchStatus};
 use tokio::time::Instant;
+use tracing::{info, warn};
 
 use crate::{
     BalancerConfig, PickError,
@@ -60,7 +62,12 @@ pub(crate) struct Shared {
     pub(crate) turn: AtomicUsize,
     pub(crate) nodes: Arc<NodeTotals>,
     budget: Mutex<RetryBudget>,
+    /// Hops were denied since the last quiet time.
+    denying: AtomicBool,
+    denied_at_fold: AtomicU64,
     report: Mutex<TaskReport>,
+    /// Those of the report, for requests, which take no lock.
+    rejected: ArcSwap<Arc<[RejectedRecord]>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -80,7 +87,10 @@ impl Shared {
             turn: AtomicUsize::new(0),
             nodes: Arc::default(),
             budget: Mutex::new(budget),
+            denying: AtomicBool::new(false),
+            denied_at_fold: AtomicU64::new(0),
             report: Mutex::default(),
+            rejected: ArcSwap::default(),
             config,
         }
     }
@@ -98,6 +108,9 @@ impl Shared {
             &self.counters.hops_denied
         };
         counter.fetch_add(1, Ordering::Relaxed);
+        if !granted && !self.denying.swap(true, Ordering::Relaxed) {
+            warn!(service = %self.service, "the retry budget is spent, hops are denied");
+        }
         granted
     }
 
@@ -105,7 +118,14 @@ impl Shared {
         self.counters.hops_free.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// For the task, in the budget's intervals.
     pub(crate) fn fold_budget(&self) {
+        let denied = self.counters.hops_denied.load(Ordering::Relaxed);
+        if self.denied_at_fold.swap(denied, Ordering::Relaxed) == denied
+            && self.denying.swap(false, Ordering::Relaxed)
+        {
+            info!(service = %self.service, denied, "no hop is denied any more");
+        }
         let mut budget = lock(&self.budget);
         let picks = self.counters.picks.total();
         budget.fold(picks, Instant::now().into_std());
@@ -116,6 +136,10 @@ impl Shared {
     }
 
     pub(crate) fn set_report(&self, report: TaskReport) {
+        if !Arc::ptr_eq(&**self.rejected.load(), &report.watch.rejected) {
+            let rejected = Arc::clone(&report.watch.rejected);
+            self.rejected.store(Arc::new(rejected));
+        }
         *lock(&self.report) = report;
     }
 
@@ -125,6 +149,15 @@ impl Shared {
             .watch_error
             .clone()
             .or_else(|| watch.fetch_error.clone())
+    }
+
+    /// What callers are told when the task is gone.
+    pub(crate) fn without_task(&self) -> PickError {
+        let service = self.service.clone();
+        if self.cell.is_closed() {
+            return PickError::ShutDown { service };
+        }
+        PickError::TaskGone { service }
     }
 
     /// Why there is no published state.
@@ -149,6 +182,8 @@ impl Shared {
         PickError::NoInstances {
             service,
             tried: route.stages().to_vec(),
+            registered: published.view.snapshot().len(),
+            rejected: Arc::clone(&**self.rejected.load()),
         }
     }
 }

@@ -57,7 +57,9 @@ pub struct Status {
     pub pools_in_panic: usize,
     /// Nodes in memory, those of departed instances with running attempts included.
     pub nodes: usize,
-    /// How long the registry has been out of contact, once that is too long; `None` while it is in contact.
+    /// The balancer's task has ended: by a shutdown, or with its runtime. Nothing renews the view any more.
+    pub task_gone: bool,
+    /// How long the registry has been out of contact, once that is too long or the task is gone; `None` while it is in contact.
     pub stale_for: Option<Duration>,
     /// State and counters of the watch, as of the last event or a few seconds ago.
     pub watch: WatchStatus,
@@ -116,7 +118,7 @@ pub struct BalancerCounters {
 }
 
 impl Status {
-    pub(crate) fn of(shared: &Shared) -> Self {
+    pub(crate) fn of(shared: &Shared, task_gone: bool) -> Self {
         let state = shared.cell.load_full();
         let report = shared.report();
         let counters = &shared.counters;
@@ -130,6 +132,8 @@ impl Status {
                     .count()
             })
         };
+        let last_contact = report.watch.last_contact.filter(|_| task_gone);
+        let out_since = report.watch.stale_since.or(last_contact);
         Self {
             service: shared.service.clone(),
             epoch: view.map_or(0, |view| view.epoch()),
@@ -141,9 +145,8 @@ impl Status {
             pools: count_pools(false),
             pools_in_panic: count_pools(true),
             nodes: shared.nodes.alive(),
-            stale_for: report
-                .watch
-                .stale_since
+            task_gone,
+            stale_for: out_since
                 .map(|since| Instant::now().into_std().saturating_duration_since(since)),
             counters: BalancerCounters {
                 picks: counters.picks.total(),

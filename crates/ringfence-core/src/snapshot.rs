@@ -28,7 +28,12 @@ impl Snapshot {
     /// Sorts the instances by id. Of several with one id the one with the lowest address stays, whatever the order given, so
     /// that all clients agree; the others are dropped and counted in [`duplicates`](Self::duplicates).
     pub fn new(instances: impl IntoIterator<Item = Instance>) -> Self {
-        let mut instances: Vec<Arc<Instance>> = instances.into_iter().map(Arc::new).collect();
+        Self::from_shared(instances.into_iter().map(Arc::new))
+    }
+
+    /// The same of instances that are shared with other snapshots or a registry; copies none of them.
+    pub fn from_shared(instances: impl IntoIterator<Item = Arc<Instance>>) -> Self {
+        let mut instances: Vec<Arc<Instance>> = instances.into_iter().collect();
         let given = instances.len();
         // The whole value breaks ties beyond the address, so that the result is a function of the set alone.
         instances.sort_by(|a, b| {
@@ -224,6 +229,18 @@ mod tests {
             Snapshot::new([light.clone(), heavy.clone()]),
             Snapshot::new([heavy, light])
         );
+    }
+
+    #[test]
+    fn shared_instances_are_not_copied() {
+        let (a, b) = (
+            Arc::new(instance("a", "h:1")),
+            Arc::new(instance("b", "h:2")),
+        );
+        let snapshot = Snapshot::from_shared([Arc::clone(&b), Arc::clone(&a), Arc::clone(&a)]);
+        assert_eq!((snapshot.len(), snapshot.duplicates()), (2, 1));
+        assert!(Arc::ptr_eq(&snapshot.instances()[0], &a));
+        assert!(Arc::ptr_eq(&snapshot.instances()[1], &b));
     }
 
     #[test]

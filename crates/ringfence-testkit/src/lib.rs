@@ -11,6 +11,7 @@
 //! | a real Consul, etcd or Nacos | [`registry`] |
 //! | that a discovery source keeps the contract | [`contract`] |
 //! | code that must not allocate | [`allocations`] |
+//! | what is logged as a warning | [`Warnings`] |
 //!
 //! Everything listens on loopback, on ports that the system chooses. Helpers that wait have no deadline of their own, which
 //! paused tokio time would trip at once; what never comes is ended by the test runner.
@@ -24,6 +25,7 @@ mod probe;
 pub mod registry;
 mod relay;
 mod tls;
+mod warnings;
 
 pub use address::{RefusedAddress, SilentAddress};
 pub use alloc::{AllocationInfo, allocations};
@@ -32,3 +34,4 @@ pub use discovery::ScriptedDiscovery;
 pub use probe::{ProbeAnswer, ProbeCall, ProbeService};
 pub use relay::Relay;
 pub use tls::{ServerIdentity, TestCa};
+pub use warnings::Warnings;

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use ringfence_core::{Instance, Snapshot, SnapshotDiff, View};
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
 use crate::{merge::Urgency, published::Published};
 
@@ -43,6 +43,7 @@ pub(crate) fn log(before: Option<&View>, view: &View) {
     let instances = view.snapshot().len();
     let Some(before) = before else {
         info!(epoch = view.epoch(), instances, "first view");
+        log_ignored_health(0, view);
         return;
     };
     let SnapshotDiff {
@@ -66,10 +67,17 @@ pub(crate) fn log(before: Option<&View>, view: &View) {
             "view published"
         );
     }
-    let panicking = |view: &View| view.pools().filter(|pool| pool.is_panic()).count();
-    match (panicking(before), panicking(view)) {
-        (0, pools @ 1..) => info!(pools, "panic: too few usable instances, health is ignored"),
-        (1.., 0) => info!("panic is over"),
+    log_ignored_health(pools_in_panic(before), view);
+}
+
+fn pools_in_panic(view: &View) -> usize {
+    view.pools().filter(|pool| pool.is_panic()).count()
+}
+
+fn log_ignored_health(before: usize, view: &View) {
+    match (before, pools_in_panic(view)) {
+        (0, pools @ 1..) => warn!(pools, "health ignored: too few usable instances"),
+        (1.., 0) => info!("health counts again"),
         _ => {}
     }
 }

@@ -16,7 +16,7 @@ use tokio::{
     task::yield_now,
     time::{Instant as TokioInstant, sleep_until},
 };
-use tracing::{info, warn};
+use tracing::warn;
 
 use self::publishing::Plan;
 use crate::{
@@ -42,6 +42,8 @@ pub(crate) struct Task {
     failures: mpsc::Receiver<NodeIdentity>,
     /// Nodes that keep failing but must stay in for now; asked again when the limits may allow more.
     refused: Vec<NodeIdentity>,
+    /// The log knows that the limits are reached.
+    limit_told: bool,
     routes: RouteCache,
     prepare_at: Option<Instant>,
     prepare_not_before: Option<Instant>,
@@ -72,6 +74,7 @@ impl Task {
             detector: OutlierDetector::new(*config.outlier()),
             failures,
             refused: Vec::new(),
+            limit_told: false,
             routes: RouteCache::new(config.max_pools()),
             prepare_at: None,
             prepare_not_before: None,
@@ -127,7 +130,6 @@ impl Task {
                 }
             }
             Event::NoSuchService => {
-                info!("the registry does not know the service");
                 self.merger.clear();
                 self.apply(Arc::new(Snapshot::empty()), false).await;
             }

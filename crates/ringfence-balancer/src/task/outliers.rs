@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use ringfence_core::EjectionVerdict;
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
 use super::{Task, now};
 use crate::node::NodeIdentity;
@@ -49,12 +49,20 @@ impl Task {
                 node.set_ejected(true);
                 node.failure_handled();
                 self.report.ejections += 1;
+                self.limit_told = false;
                 let (instance, address) = (identity.id(), node.address());
                 info!(%instance, %address, ?length, times, "instance ejected");
                 true
             }
             EjectionVerdict::AtLimit => {
-                debug!(instance = %identity.id(), "failing instance stays, the limit is reached");
+                let instance = identity.id();
+                if self.limit_told {
+                    debug!(%instance, "failing instance stays, the limit is reached");
+                } else {
+                    self.limit_told = true;
+                    let percent = self.shared.config.outlier().max_ejection_percent();
+                    warn!(%instance, max_ejection_percent = percent, "failing instance stays, the limit of ejections is reached; more of them are not told of");
+                }
                 self.report.ejections_refused += 1;
                 self.refused.push(identity);
                 false

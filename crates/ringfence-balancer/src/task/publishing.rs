@@ -90,6 +90,8 @@ impl Task {
                 return;
             }
         };
+        // Whoever sees the view finds in the status what the source said of it.
+        self.update_report();
         let view = Arc::new(view);
         let published = self.shared.cell.publish(Published {
             view: Arc::clone(&view),

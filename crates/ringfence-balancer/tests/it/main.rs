@@ -12,5 +12,6 @@ mod load;
 mod merging;
 mod outlier;
 mod support;
+mod told;
 mod updates;
 mod weights;

@@ -29,7 +29,7 @@ use crate::{instance::Instance, snapshot::Snapshot};
 #[derive(Clone, Debug)]
 pub struct Pool {
     snapshot: Arc<Snapshot>,
-    selector: Arc<Selector>,
+    selector: Selector,
     members: Box<[u32]>,
 }
 
@@ -67,14 +67,13 @@ impl Pool {
             .collect();
         Self {
             snapshot: Arc::clone(snapshot),
-            selector: Arc::new(selector.clone()),
+            selector: selector.clone(),
             members,
         }
     }
 
-    /// What it was selected by; shared, so that whoever keeps it need not keep the pool.
-    #[must_use]
-    pub fn selector(&self) -> &Arc<Selector> {
+    /// What it was selected by.
+    pub fn selector(&self) -> &Selector {
         &self.selector
     }
 

@@ -115,7 +115,7 @@ impl<'a> Builder<'a> {
         let chosen = chosen.map(|(stage, pool)| {
             let prepared = self
                 .previous
-                .and_then(|view| view.pools.get(&**pool.selector()));
+                .and_then(|view| view.pools.get(pool.selector()));
             let view = prepared.map_or_else(
                 || {
                     let usability = self.usability(&pool);
@@ -170,7 +170,7 @@ impl<'a> Builder<'a> {
     /// Usable members, and whether any takes traffic at all.
     fn standing(&self, pool: &Pool) -> (usize, bool) {
         let known = self.previous.filter(|_| self.is_previous);
-        match known.and_then(|view| view.pools.get(&**pool.selector())) {
+        match known.and_then(|view| view.pools.get(pool.selector())) {
             Some(view) => (view.usable_count(), view.may_panic()),
             None => {
                 let usability = self.usability(pool);
@@ -196,17 +196,19 @@ impl<'a> Builder<'a> {
     }
 
     fn pool_view(&mut self, pool: Arc<Pool>) -> Arc<PoolView> {
-        if let Some(view) = self.pools.get(&**pool.selector()) {
+        if let Some(view) = self.pools.get(pool.selector()) {
             return Arc::clone(view);
         }
         let ring = self.ring(&pool);
         let usability = self.usability(&pool);
-        let selector = Selector::clone(pool.selector());
+        let selector = pool.selector().clone();
+        let before = self.previous.and_then(|view| view.pools.get(&selector));
         let view = Arc::new(PoolView::new(
             pool,
             ring,
             usability,
             self.config.panic_threshold(),
+            before.map(|view| &**view),
         ));
         self.pools.insert(selector, Arc::clone(&view));
         view
@@ -222,7 +224,7 @@ impl<'a> Builder<'a> {
         }
         let before = self
             .previous
-            .and_then(|view| view.pools.get(&**pool.selector()))
+            .and_then(|view| view.pools.get(pool.selector()))
             .and_then(|view| view.ring());
         let ring = match before {
             Some(before) => before.update(pool),

@@ -1,7 +1,7 @@
-use std::sync::Arc;
+use std::{array, sync::Arc};
 
 use crate::{
-    pool::Pool,
+    pool::{Pool, Selector},
     ring::{KeyHash, Ring},
 };
 
@@ -18,6 +18,7 @@ pub struct PoolView {
     /// Members that requests may go to now: the usable ones, or in panic all that take traffic.
     eligible: Box<[u32]>,
     panic: bool,
+    selectors: Selectors,
 }
 
 /// Where the order of a pool's members comes from.
@@ -34,15 +35,36 @@ enum PoolRing {
 
 const OUTSIDE: u32 = u32::MAX;
 
+/// Copies of a pool's selector, see [`PoolView::selector`].
+const COPIES: usize = 16;
+
+#[derive(Clone, Debug)]
+enum Selectors {
+    /// Of a pool that one request uses.
+    One(Arc<Selector>),
+    Copies(Arc<[Arc<Selector>; COPIES]>),
+}
+
 impl PoolView {
-    /// With a ring made of this pool.
+    /// With a ring made of this pool. `before` is a view of the same selector, if there was one.
     pub(super) fn new(
         pool: Arc<Pool>,
         ring: Arc<Ring>,
         usable: Usability,
         panic_threshold: u8,
+        before: Option<&Self>,
     ) -> Self {
-        Self::assemble(pool, PoolRing::Own(ring), usable, panic_threshold)
+        let selectors = match before.map(|before| &before.selectors) {
+            Some(Selectors::Copies(copies)) => Arc::clone(copies),
+            _ => Arc::new(array::from_fn(|_| Arc::new(pool.selector().clone()))),
+        };
+        Self::assemble(
+            pool,
+            PoolRing::Own(ring),
+            usable,
+            panic_threshold,
+            Selectors::Copies(selectors),
+        )
     }
 
     /// Without a ring of its own: `whole` is that of all instances of the pool's snapshot.
@@ -62,7 +84,8 @@ impl PoolView {
             ring: whole,
             member_of,
         };
-        Self::assemble(pool, ring, usable, panic_threshold)
+        let selectors = Selectors::One(Arc::new(pool.selector().clone()));
+        Self::assemble(pool, ring, usable, panic_threshold, selectors)
     }
 
     fn assemble(
@@ -70,6 +93,7 @@ impl PoolView {
         ring: PoolRing,
         usability: Usability,
         panic_threshold: u8,
+        selectors: Selectors,
     ) -> Self {
         let Usability {
             usable,
@@ -85,6 +109,24 @@ impl PoolView {
             taker_count: takers.len(),
             eligible: if panic { takers } else { usable_members }.into(),
             panic,
+            selectors,
+        }
+    }
+
+    /// What the pool was selected by, for whoever keeps it beyond the view. `spread` may be any number, such as the hash of a
+    /// key: it chooses among equal copies, so that threads which do this all the time do not fight over one reference count.
+    #[must_use]
+    pub fn selector(&self, spread: u64) -> &Arc<Selector> {
+        match &self.selectors {
+            Selectors::One(selector) => selector,
+            Selectors::Copies(copies) => {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "any number will do, and its low bits vary most"
+                )]
+                let place = spread as usize % COPIES;
+                &copies[place]
+            }
         }
     }
 

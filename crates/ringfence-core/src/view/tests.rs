@@ -271,3 +271,32 @@ fn a_strict_rule_gives_no_pool_instead_of_another_one() {
     assert_eq!(lane("green"), set(&[]));
     assert_eq!(lane(""), set(&["d"]));
 }
+
+#[test]
+fn a_pools_selector_is_told_by_equal_copies_that_outlive_views() {
+    let tags = RequestTags::new().with_zone("z");
+    let first = view([instance("a").zone("z"), instance("b")]);
+    let second = first.next(Arc::clone(first.snapshot()), [tags.clone()], |_| false);
+    let third = second.next(snapshot([instance("a").zone("z")]), [tags.clone()], |_| {
+        false
+    });
+    let (resolved, second, third) = (
+        first.resolve(&tags),
+        second.route(&tags),
+        third.route(&tags),
+    );
+    let (second, third) = (second.expect("prepared"), third.expect("prepared"));
+    let selector = |route: &Route, spread| {
+        let (_, pool) = route.chosen().expect("a pool");
+        assert_eq!(**pool.selector(spread), *pool.pool().selector());
+        Arc::clone(pool.selector(spread))
+    };
+    for spread in [0, 1, 7, u64::MAX] {
+        assert_eq!(selector(&resolved, spread), selector(second, spread));
+        assert!(Arc::ptr_eq(
+            &selector(second, spread),
+            &selector(third, spread)
+        ));
+    }
+    assert!(!Arc::ptr_eq(&selector(second, 0), &selector(second, 1)));
+}

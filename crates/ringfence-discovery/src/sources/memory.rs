@@ -56,6 +56,13 @@ pub enum RegistryError {
     Instance(#[from] InstanceError),
 }
 
+/// By id. Shared with the snapshots, so that a change copies pointers and one instance.
+type Instances = BTreeMap<Arc<str>, Arc<Instance>>;
+
+fn shared(instance: Instance) -> (Arc<str>, Arc<Instance>) {
+    (instance.id().as_str().into(), Arc::new(instance))
+}
+
 #[derive(Debug, Default)]
 struct Inner {
     revision: u64,
@@ -65,7 +72,7 @@ struct Inner {
 #[derive(Debug)]
 struct Service {
     /// `None`: somebody watches it, but it does not exist.
-    instances: Option<BTreeMap<String, Instance>>,
+    instances: Option<Instances>,
     latest: watch::Sender<Update>,
 }
 
@@ -78,16 +85,17 @@ impl MemoryRegistry {
 
     /// Adds an instance, or replaces the one with its id, which is returned.
     pub fn register(&self, service: impl Into<ServiceKey>, instance: Instance) -> Option<Instance> {
-        self.change(&service.into(), |instances| {
-            instances
-                .get_or_insert_default()
-                .insert(instance.id().as_str().to_owned(), instance)
-        })
+        let (id, instance) = shared(instance);
+        let before = self.change(&service.into(), |instances| {
+            instances.get_or_insert_default().insert(id, instance)
+        });
+        before.map(Arc::unwrap_or_clone)
     }
 
     /// Takes an instance out and returns it, if it was there.
     pub fn deregister(&self, service: impl Into<ServiceKey>, id: &str) -> Option<Instance> {
-        self.change(&service.into(), |instances| instances.as_mut()?.remove(id))
+        let before = self.change(&service.into(), |instances| instances.as_mut()?.remove(id));
+        before.map(Arc::unwrap_or_clone)
     }
 
     /// Sets all instances of a service in one step; of several with one id the one with the lowest address stays.
@@ -96,7 +104,7 @@ impl MemoryRegistry {
         self.change(&service.into(), |instances| {
             let all = all.instances().iter();
             *instances = Some(
-                all.map(|i| (i.id().as_str().to_owned(), (**i).clone()))
+                all.map(|i| (i.id().as_str().into(), Arc::clone(i)))
                     .collect(),
             );
         });
@@ -164,7 +172,7 @@ impl MemoryRegistry {
         self.change(&service, |instances| {
             let instance = instances.as_mut().and_then(|all| all.get_mut(id));
             let instance = instance.ok_or_else(missing)?;
-            *instance = change(instance.to_builder()).build()?;
+            *instance = Arc::new(change(instance.to_builder()).build()?);
             Ok(())
         })
     }
@@ -202,7 +210,7 @@ impl MemoryRegistry {
     fn change<T>(
         &self,
         service: &ServiceKey,
-        change: impl FnOnce(&mut Option<BTreeMap<String, Instance>>) -> T,
+        change: impl FnOnce(&mut Option<Instances>) -> T,
     ) -> T {
         let mut inner = self.lock();
         let mut instances = inner
@@ -235,7 +243,7 @@ impl Inner {
         }
     }
 
-    fn store(&mut self, service: &ServiceKey, instances: Option<BTreeMap<String, Instance>>) {
+    fn store(&mut self, service: &ServiceKey, instances: Option<Instances>) {
         let before = self.services.get(service).map(|s| &s.instances);
         if before.unwrap_or(&None) == &instances {
             return;
@@ -249,10 +257,13 @@ impl Inner {
     }
 }
 
-fn update(instances: Option<&BTreeMap<String, Instance>>, revision: u64) -> Update {
+fn update(instances: Option<&Instances>, revision: u64) -> Update {
     let provenance = Provenance::live(NAME);
     match instances {
-        Some(instances) => Update::instances(instances.values().cloned(), provenance),
+        Some(instances) => {
+            let snapshot = Snapshot::from_shared(instances.values().cloned());
+            Update::snapshot(Arc::new(snapshot), provenance)
+        }
         None => Update::no_such_service(provenance),
     }
     .with_revision(revision)

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::{
     Env, Supervisor,
     ledger::{Ended, Reading, Verdict},
-    round,
+    rejects, round,
 };
 use crate::{
     Accepted, DiscoveryError, Event, HoldReason, HoldStatus, Provenance, ServiceState, Update,
@@ -109,6 +109,8 @@ impl Supervisor {
         self.status.revision = self.ledger.revision();
         if *self.status.rejected != *update.rejected {
             counters.rejected_records += update.rejected.len() as u64;
+            let before = &self.status.rejected;
+            rejects::log(&self.service, self.source.name(), before, &update.rejected);
             self.status.rejected = update.rejected.into();
         }
         match verdict {
@@ -162,7 +164,10 @@ impl Supervisor {
         self.status.provenance = Some(provenance.clone());
         self.status.duplicates = state.as_snapshot().map_or(0, |s| s.duplicates());
         self.change = Some(match state {
-            ServiceState::NoSuchService => Event::NoSuchService,
+            ServiceState::NoSuchService => {
+                tracing::warn!(service = %self.service, source = self.source.name(), "the source knows no such service");
+                Event::NoSuchService
+            }
             ServiceState::Instances(snapshot) => Event::Snapshot(Accepted {
                 snapshot,
                 revision: self.status.revision,

@@ -3,8 +3,10 @@
 mod absorb;
 pub(crate) mod backoff;
 mod guard;
+mod guarded;
 mod ledger;
 mod reader;
+mod rejects;
 mod subscription;
 
 use std::{
@@ -39,6 +41,7 @@ const POLL_BUDGET: usize = 32;
 ///   registry is read at once and at the end of the hold: instances shown meanwhile end the hold, a reading of the same kind
 ///   after its end is believed. Where no reading succeeds, the hold lasts. The very first state is believed at once.
 /// - Without contact for [`WatchConfig::stale_after`] the data counts as stale, and stays in use.
+/// - A panic of the source counts as an error of kind [`ErrorKind::Protocol`](crate::ErrorKind::Protocol).
 ///
 /// It is one object without tasks: everything happens while [`next`](Self::next) is polled, and dropping it ends the watch, the
 /// reads and the timers.

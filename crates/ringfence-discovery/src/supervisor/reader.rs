@@ -156,26 +156,34 @@ impl Reader {
             self.settle_at = Some(env.now);
         }
         if self.under_way.is_none() && self.deadline().is_some_and(|at| at <= env.now) {
-            self.under_way = Some(UnderWay {
-                read: env.source.fetch(env.service),
-                sent: mark,
-                times_out_at: env.now + env.config.fetch_timeout(),
-            });
+            match env.guarded(|| env.source.fetch(env.service)) {
+                Ok(read) => {
+                    self.under_way = Some(UnderWay {
+                        read,
+                        sent: mark,
+                        times_out_at: env.now + env.config.fetch_timeout(),
+                    });
+                }
+                Err(error) => {
+                    self.on_failure(env);
+                    return Poll::Ready(Err(Arc::new(error)));
+                }
+            }
         }
         let Some(under_way) = &mut self.under_way else {
             return Poll::Pending;
         };
-        let outcome = match under_way.read.as_mut().poll(cx) {
-            Poll::Ready(Ok(update)) => Ok((update, under_way.sent)),
-            Poll::Ready(Err(error)) => Err(Arc::new(error)),
-            Poll::Pending if under_way.times_out_at <= env.now => {
+        let outcome = match env.guarded(|| under_way.read.as_mut().poll(cx)) {
+            Ok(Poll::Ready(Ok(update))) => Ok((update, under_way.sent)),
+            Ok(Poll::Ready(Err(error))) | Err(error) => Err(Arc::new(error)),
+            Ok(Poll::Pending) if under_way.times_out_at <= env.now => {
                 Err(Arc::new(DiscoveryError::new(
                     ErrorKind::Unavailable,
                     env.source.name(),
                     format!("no answer within {:?}", env.config.fetch_timeout()),
                 )))
             }
-            Poll::Pending => return Poll::Pending,
+            Ok(Poll::Pending) => return Poll::Pending,
         };
         self.under_way = None;
         if outcome.is_err() {

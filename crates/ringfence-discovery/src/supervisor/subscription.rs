@@ -35,6 +35,13 @@ pub(crate) struct Drained {
     pub(crate) more: bool,
 }
 
+impl Drained {
+    fn fail(&mut self, error: DiscoveryError) {
+        self.errors += 1;
+        self.failure = Some(Arc::new(error));
+    }
+}
+
 pub(crate) struct Subscription {
     state: State,
     backoff: Backoff,
@@ -75,18 +82,27 @@ impl Subscription {
 
     /// Opens the watch where it is due, and takes all that it has ready.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>, mark: Mark, env: &mut Env<'_>) -> Drained {
+        let mut drained = Drained::default();
         if let State::Waiting { until } = self.state
             && until.is_none_or(|until| until <= env.now)
         {
-            self.state = State::Open(Open {
-                stream: env.source.watch(env.service),
-                since: env.now,
-                mark,
-                delivered: false,
-                last_error: None,
-            });
+            match env.guarded(|| env.source.watch(env.service)) {
+                Ok(stream) => {
+                    self.state = State::Open(Open {
+                        stream,
+                        since: env.now,
+                        mark,
+                        delivered: false,
+                        last_error: None,
+                    });
+                }
+                Err(error) => {
+                    drained.fail(error);
+                    drained.closed = true;
+                    self.close(env);
+                }
+            }
         }
-        let mut drained = Drained::default();
         let State::Open(open) = &mut self.state else {
             return drained;
         };
@@ -117,7 +133,14 @@ impl Open {
     fn drain(&mut self, cx: &mut Context<'_>, env: &Env<'_>, drained: &mut Drained) -> bool {
         let starting = !self.delivered;
         for _ in 0..DRAIN_LIMIT {
-            match self.stream.as_mut().poll_next(cx) {
+            let polled = match env.guarded(|| self.stream.as_mut().poll_next(cx)) {
+                Ok(polled) => polled,
+                Err(error) => {
+                    drained.fail(error);
+                    return true;
+                }
+            };
+            match polled {
                 Poll::Pending => return false,
                 Poll::Ready(None) => {
                     drained.failure.get_or_insert_with(|| {
@@ -141,8 +164,7 @@ impl Open {
                     drained.failure = None;
                 }
                 Poll::Ready(Some(Err(error))) => {
-                    drained.errors += 1;
-                    drained.failure = Some(Arc::new(error));
+                    drained.fail(error);
                     let hasty = self.last_error.replace(env.now).is_some_and(|last| {
                         env.now.duration_since(last) < env.config.backoff_base()
                     });

@@ -13,5 +13,7 @@ mod file;
 mod holds;
 mod memory;
 mod order;
+mod panics;
+mod rejects;
 mod script;
 mod watching;

@@ -26,6 +26,7 @@ pub(crate) type Answer = Result<Update, &'static str>;
 pub(crate) enum Step {
     Yield(Answer),
     Wait(Duration),
+    Panic,
     End,
 }
 
@@ -34,6 +35,7 @@ pub(crate) enum Step {
 pub(crate) enum Fetch {
     Give(Answer),
     After(Duration, Answer),
+    Panic,
     Hang,
 }
 
@@ -151,6 +153,7 @@ impl Discovery for Script {
                         return Some((answer(item), (steps, receiver, alive)));
                     }
                     Some(Step::Wait(time)) => sleep(time).await,
+                    Some(Step::Panic) => panic!("a fault of the watch"),
                     Some(Step::End) => return None,
                     None => {
                         let item = receiver.recv().await?;
@@ -174,6 +177,7 @@ impl Discovery for Script {
                     sleep(time).await;
                     answer(item)
                 }
+                Some(Fetch::Panic) => panic!("a fault of the read"),
                 Some(Fetch::Hang) => std::future::pending().await,
             }
         })

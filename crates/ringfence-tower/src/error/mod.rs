@@ -145,7 +145,7 @@ impl Error {
             PickError::NotReady { .. } => ErrorKind::NotReady,
             PickError::NoSuchService { .. } => ErrorKind::NoSuchService,
             PickError::KeyRequired { .. } => ErrorKind::KeyRequired,
-            PickError::ShutDown { .. } => ErrorKind::ShutDown,
+            PickError::ShutDown { .. } | PickError::TaskGone { .. } => ErrorKind::ShutDown,
             // The enum may grow; whatever comes, no instance was found.
             _ => ErrorKind::NoInstances,
         };

@@ -91,8 +91,9 @@ fn complaint(error: &Error) -> InstancesFileError {
         other => {
             let shown = other.to_string();
             // The place is told by the error that this goes into.
-            let end = shown.rfind(" at line ").unwrap_or(shown.len());
-            shown[..end].to_owned()
+            let places = [" (defined at line ", " (used at line ", " at line "];
+            let ends = places.iter().filter_map(|place| shown.rfind(place));
+            shown[..ends.min().unwrap_or(shown.len())].to_owned()
         }
     };
     InstancesFileError::new(

@@ -232,3 +232,14 @@ fn a_large_file_is_within_the_readers_limits() {
     let file = parse_instances_file(&text).expect("legal");
     assert_eq!(file.services()[0].instances().len(), 30_000);
 }
+
+#[test]
+fn a_complaint_about_an_alias_is_not_cut_in_two() {
+    let text = "services:\n  order:\n    - {id: &x a, address: 'h:1', tags: *x}\n";
+    let fault = fault(text);
+    assert!(fault.starts_with("line 3, "), "{fault}");
+    assert!(
+        !fault.contains('(') && !fault.contains(" at line"),
+        "{fault}"
+    );
+}

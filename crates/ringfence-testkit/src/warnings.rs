@@ -1,0 +1,79 @@
+use std::fmt::{self, Write as _};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tracing::field::{Field, Visit};
+use tracing::subscriber::{DefaultGuard, set_default};
+use tracing::{Event, Level, Metadata, Subscriber, span};
+
+/// Keeps what this thread logs as a warning or an error, until it is dropped.
+///
+/// ```
+/// let warnings = ringfence_testkit::Warnings::capture();
+/// tracing::info!("nothing to worry about");
+/// tracing::warn!(wheels = 3, "one is lost");
+/// assert_eq!(warnings.take(), ["message=one is lost wheels=3"]);
+/// assert!(warnings.take().is_empty());
+/// ```
+#[derive(Debug)]
+pub struct Warnings {
+    lines: Lines,
+    _default: DefaultGuard,
+}
+
+impl Warnings {
+    /// Starts to listen.
+    #[must_use]
+    pub fn capture() -> Self {
+        let lines = Lines::default();
+        Self {
+            _default: set_default(Capture(Arc::clone(&lines))),
+            lines,
+        }
+    }
+
+    /// The lines since the last call: `name=value` of each field, the message among them.
+    #[must_use]
+    pub fn take(&self) -> Vec<String> {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *lines)
+    }
+}
+
+type Lines = Arc<Mutex<Vec<String>>>;
+
+struct Capture(Lines);
+
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let space = if self.0.is_empty() { "" } else { " " };
+        // Writing to a string cannot fail.
+        let _ = write!(self.0, "{space}{}={value:?}", field.name());
+    }
+}
+
+impl Subscriber for Capture {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() <= Level::WARN
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut line = Line(String::new());
+        event.record(&mut line);
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.push(line.0);
+    }
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
+}
