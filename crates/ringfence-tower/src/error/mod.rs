@@ -37,7 +37,7 @@ pub enum ErrorKind {
     BadRequest,
     /// The transport is set up in a way that cannot work, for example no TLS for a TLS instance.
     Config,
-    /// The balancer was shut down.
+    /// The balancer was shut down, or its task ended with its runtime.
     ShutDown,
     /// The attempt failed in a way that does not permit another one.
     Transport,
