@@ -1,29 +1,31 @@
 //! One call: pick once, then one candidate after the other.
 
+mod choose;
+mod failed;
 mod in_hand;
 mod trail;
 
-use std::borrow::Borrow as _;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 
-use http::request::Parts;
 use http::{Request, Response};
-use ringfence_balancer::{Candidate, Decision, FailureKind, Outcome, PickError, PickRequest};
+use ringfence_balancer::{Candidate, FailureKind, Outcome};
 use ringfence_core::RequestTags;
 use tokio::time::{Instant, timeout_at};
 use tower_service::Service;
 
+use self::choose::decide;
+use self::failed::{Cost, Failed, status_text};
 use self::in_hand::InHand;
 use self::trail::Trail;
 use crate::body::{Limit, RequestBody, ResponseBody};
 use crate::classify::{Failure, Verdict};
 use crate::error::{AttemptTimeout, BoxError, Error, ErrorKind};
-use crate::layer::Settings;
 use crate::retry::Idempotent;
-use crate::transport::{Rejection, Target, Transport};
-use crate::{RoutingKey, deadline, key};
+use crate::settings::Settings;
+use crate::transport::{Target, Transport};
+use crate::{RoutingKey, deadline};
 
 type Answer<R> = Response<ResponseBody<R>>;
 
@@ -66,38 +68,6 @@ struct Call<'a, S> {
     transport: &'a mut S,
     settings: &'a Settings,
     deadline: Option<Instant>,
-}
-
-/// What a further attempt takes from the retry budget.
-#[derive(Clone, Copy)]
-enum Cost {
-    /// No instance has seen the request yet, so the service has not one request more to serve. Connecting is limited where
-    /// it is done.
-    Nothing,
-    /// An instance has had work with it already.
-    Budget,
-}
-
-impl Cost {
-    fn after(failure: Failure, sent: bool) -> Self {
-        if failure == Failure::Connect || !sent {
-            Self::Nothing
-        } else {
-            Self::Budget
-        }
-    }
-}
-
-/// Why an attempt gave no response.
-enum Failed {
-    /// It failed in a way that may permit another one.
-    Attempt {
-        failure: Failure,
-        outcome: Outcome,
-        error: BoxError,
-    },
-    /// No instance could have served it.
-    Rejected(Rejection),
 }
 
 impl<S> Call<'_, S> {
@@ -243,10 +213,7 @@ impl<S> Call<'_, S> {
         }
         trail.sent();
         let response = service.call(Request::from_parts(head, body)).await;
-        response.map_err(|error| {
-            let error = error.into();
-            Failed::sent(classifier.error(&*error), error)
-        })
+        response.map_err(|error| Failed::sent(&**classifier, target.instance(), error.into()))
     }
 
     fn is_late(&self) -> bool {
@@ -310,79 +277,5 @@ impl<S> Call<'_, S> {
             body = body.with_limit(Limit::new(deadline, service, convert));
         }
         Response::from_parts(head, body)
-    }
-}
-
-/// Picks; waits for the first view if there is none yet, and says whether it did.
-async fn decide(settings: &Settings, head: &Parts) -> Result<(Decision, bool), Error> {
-    let balancer = &settings.balancer;
-    let failed = |error| Error::from_pick(error, &settings.service);
-    match pick(settings, head) {
-        Err(PickError::NotReady { .. }) => {
-            balancer.ready().await.map_err(failed)?;
-            let decision = pick(settings, head).map_err(failed)?;
-            Ok((decision, true))
-        }
-        picked => Ok((picked.map_err(failed)?, false)),
-    }
-}
-
-fn pick(settings: &Settings, head: &Parts) -> Result<Decision, PickError> {
-    let Settings {
-        balancer,
-        keys,
-        retry,
-        ..
-    } = settings;
-    let mut request = PickRequest::new();
-    let key = key::find(keys, head, balancer.config().max_key_len());
-    if let Some(key) = &key {
-        let bytes: &[u8] = key.borrow();
-        request = request.with_key(bytes);
-    }
-    if let Some(tags) = head.extensions.get::<RequestTags>() {
-        request = request.with_tags(tags);
-    }
-    if !retry.may_hop() {
-        request = request.with_max_candidates(1);
-    }
-    balancer.pick(&request)
-}
-
-impl Failed {
-    fn sent(failure: Failure, error: BoxError) -> Self {
-        let outcome = match failure {
-            Failure::Connect => Outcome::Failure(FailureKind::Connect),
-            Failure::Unprocessed | Failure::Broken => Outcome::Failure(FailureKind::Reset),
-            Failure::Timeout => Outcome::Failure(FailureKind::Timeout),
-            Failure::Local => Outcome::Neutral,
-        };
-        Self::Attempt {
-            failure,
-            outcome,
-            error,
-        }
-    }
-
-    /// The request never left: another instance may take it, and if it was not the connection that
-    /// failed, the instance is not to blame.
-    fn unsent(failure: Failure, error: BoxError) -> Self {
-        let (failure, outcome) = match failure {
-            Failure::Connect => (failure, Outcome::Failure(FailureKind::Connect)),
-            Failure::Local => (failure, Outcome::Neutral),
-            _ => (Failure::Unprocessed, Outcome::Neutral),
-        };
-        Self::Attempt {
-            failure,
-            outcome,
-            error,
-        }
-    }
-}
-
-fn status_text<R>(response: &Response<R>) -> String {
-    match response.headers().get("grpc-status") {
-        Some(status) => format!("grpc-status {}", String::from_utf8_lossy(status.as_bytes())),
-        None => format!("status {}", response.status()),
     }
 }
