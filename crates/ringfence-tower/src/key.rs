@@ -20,6 +20,22 @@ use http::request::Parts;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RoutingKey(pub Bytes);
 
+impl RoutingKey {
+    /// A key with these bytes, for one that is only borrowed.
+    ///
+    /// ```
+    /// use ringfence_tower::RoutingKey;
+    ///
+    /// let path = String::from("/carts/7");
+    /// let cart = path.rsplit('/').next().unwrap_or_default();
+    /// assert_eq!(RoutingKey::copy_from(cart), RoutingKey::from("7"));
+    /// ```
+    #[must_use]
+    pub fn copy_from(key: impl AsRef<[u8]>) -> Self {
+        Self(Bytes::copy_from_slice(key.as_ref()))
+    }
+}
+
 impl From<&'static str> for RoutingKey {
     fn from(key: &'static str) -> Self {
         Self(Bytes::from_static(key.as_bytes()))
@@ -51,6 +67,21 @@ type Extract = Arc<dyn Fn(&Parts) -> Option<Bytes> + Send + Sync>;
 /// An empty key counts as absent, as does one that is longer than the balancer's `max_key_len`;
 /// the next source is asked then. What clients send is not trusted: read keys from headers only
 /// where the client may choose its instance.
+///
+/// ```
+/// use bytes::Bytes;
+/// use http::HeaderName;
+/// use ringfence_tower::KeySource;
+///
+/// // Asked in this order: what the program says, then `/v1/tenants/{tenant}/...`, then the client.
+/// let sources = [
+///     KeySource::extension(),
+///     KeySource::path_segment(2),
+///     KeySource::header(HeaderName::from_static("x-session")),
+///     KeySource::from_fn(|head| head.uri.query().map(|q| Bytes::copy_from_slice(q.as_bytes()))),
+/// ];
+/// # let _ = sources;
+/// ```
 #[derive(Clone)]
 pub struct KeySource {
     kind: Kind,

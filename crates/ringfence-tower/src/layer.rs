@@ -1,4 +1,4 @@
-//! The layer and its settings.
+//! The layer, and the methods that set it up.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,13 +6,12 @@ use std::sync::Arc;
 use ringfence_balancer::{AttachmentKey, Balancer};
 use tower_layer::Layer;
 
-use crate::classify::{Classify, DefaultClassifier};
+use crate::classify::Classify;
 use crate::key::KeySource;
 use crate::retry::RetryPolicy;
 use crate::service::Ringfence;
-use crate::transport::{Authority, Origin};
-
-const DEFAULT_REPLAY_LIMIT: usize = 64 * 1_024;
+use crate::settings::Settings;
+use crate::transport::Authority;
 
 /// Sends each request to the instance that owns its key, and to the next ones if that one cannot.
 ///
@@ -31,36 +30,13 @@ pub struct RingfenceLayer {
     settings: Arc<Settings>,
 }
 
-/// What all clones of a service share.
-#[derive(Clone)]
-pub(crate) struct Settings {
-    pub(crate) balancer: Balancer,
-    /// The service as it is named in errors.
-    pub(crate) service: Arc<str>,
-    pub(crate) keys: Vec<KeySource>,
-    pub(crate) retry: RetryPolicy,
-    pub(crate) replay_limit: usize,
-    pub(crate) authority: Authority,
-    pub(crate) classifier: Arc<dyn Classify>,
-    pub(crate) origins: AttachmentKey<Result<Origin, String>>,
-}
-
 impl RingfenceLayer {
     /// A layer that asks this balancer. Until a key source is named, the key is the request extension
     /// [`RoutingKey`](crate::RoutingKey).
     #[must_use]
     pub fn new(balancer: Balancer) -> Self {
         Self {
-            settings: Arc::new(Settings {
-                service: balancer.service().to_string().into(),
-                balancer,
-                keys: Vec::new(),
-                retry: RetryPolicy::default(),
-                replay_limit: DEFAULT_REPLAY_LIMIT,
-                authority: Authority::Instance,
-                classifier: Arc::new(DefaultClassifier),
-                origins: AttachmentKey::unique(),
-            }),
+            settings: Arc::new(Settings::new(balancer)),
         }
     }
 
@@ -105,7 +81,9 @@ impl RingfenceLayer {
         self.set(|settings| settings.classifier = Arc::new(classifier))
     }
 
-    /// Wraps a transport, as [`Layer::layer`] does without having to import the trait.
+    /// Wraps a transport, as [`Layer::layer`] does without having to import the trait: a
+    /// `TonicConnector`, or an HTTP client that is `Clone`. A [`Transport`](crate::Transport) says
+    /// what fits; a client that is bound to one address, such as a tonic `Channel`, does not.
     #[must_use]
     pub fn wrap<S>(&self, transport: S) -> Ringfence<S> {
         Ringfence::new(transport, Arc::clone(&self.settings))
@@ -122,19 +100,6 @@ impl<S> Layer<S> for RingfenceLayer {
 
     fn layer(&self, inner: S) -> Ringfence<S> {
         self.wrap(inner)
-    }
-}
-
-impl fmt::Debug for Settings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Settings")
-            .field("balancer", &self.balancer)
-            .field("keys", &self.keys)
-            .field("retry", &self.retry)
-            .field("replay_limit", &self.replay_limit)
-            .field("authority", &self.authority)
-            .field("classifier", &self.classifier)
-            .finish_non_exhaustive()
     }
 }
 

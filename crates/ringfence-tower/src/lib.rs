@@ -85,6 +85,7 @@ mod key;
 mod layer;
 mod retry;
 mod service;
+mod settings;
 mod transport;
 mod uri;
 

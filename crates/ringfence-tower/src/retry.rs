@@ -50,6 +50,17 @@ enum Mode {
 /// How many attempts there are (`max_attempts`) and how many hops a service allows
 /// (`retry_budget`) is set on the balancer. A hop of a request that no instance has seen yet, as
 /// after a refused connection, needs no budget: it makes not one request more for the service.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use ringfence_tower::{RetryPolicy, RingfenceLayer};
+///
+/// # fn layer(balancer: ringfence_balancer::Balancer) -> RingfenceLayer {
+/// let policy = RetryPolicy::unprocessed_only().with_per_try_timeout(Duration::from_secs(2));
+/// RingfenceLayer::new(balancer).with_retry(policy)
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct RetryPolicy {
     mode: Mode,

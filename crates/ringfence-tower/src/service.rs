@@ -12,7 +12,7 @@ use tower_service::Service;
 
 use crate::attempt;
 use crate::body::{RequestBody, ResponseBody};
-use crate::layer::Settings;
+use crate::settings::Settings;
 use crate::transport::Transport;
 
 /// A client of one service, made by [`RingfenceLayer`](crate::RingfenceLayer).
@@ -25,6 +25,35 @@ use crate::transport::Transport;
 /// # Cancel safety
 /// Dropping the future of a call, at any point, ends the attempt that is running, gives back its
 /// in-flight count and readiness, and reports nothing about the instance.
+///
+/// ```
+/// use http::{Request, Response};
+/// use ringfence_tower::{Body, RingfenceLayer, RoutingKey};
+/// use tower::ServiceExt as _;
+/// # use ringfence_balancer::Balancer;
+/// # use ringfence_core::Instance;
+/// # use ringfence_discovery::{ServiceKey, StaticDiscovery};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let carts = ServiceKey::new("carts");
+/// # let instances = [Instance::builder("carts-1", "10.0.0.1:80").build()?];
+/// # let source = StaticDiscovery::new().with_service(carts.clone(), instances);
+/// # let balancer = Balancer::builder(source, carts).build()?;
+/// # let http_client = tower::service_fn(|request: Request<Body>| async move {
+/// #     Ok::<_, std::convert::Infallible>(Response::new(request.uri().to_string()))
+/// # });
+/// let client = RingfenceLayer::new(balancer).wrap(http_client);
+/// for tenant in ["tenant-7", "tenant-8"] {
+///     let mut request = Request::get("/cart").body(Body::empty())?;
+///     request.extensions_mut().insert(RoutingKey::from(tenant));
+///     let response = client.clone().oneshot(request).await?;
+///     assert_eq!(response.status(), 200);
+/// }
+/// assert_eq!(client.balancer().status().instances, 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Ringfence<S> {
     transport: S,

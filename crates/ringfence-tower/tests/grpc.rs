@@ -456,8 +456,8 @@ async fn a_connection_gone_dead_is_noticed_and_left() {
     let relay = Relay::start(a.address()).await.unwrap();
     let b = EchoServer::bind("b").await.unwrap();
     let cluster = of(&[("a", relay.address()), ("b", b.address())]).await;
-    let connector = TonicConnector::new()
-        .with_keepalive(Duration::from_millis(200), Duration::from_millis(200));
+    let connector =
+        TonicConnector::new().with_keepalive(Duration::from_secs(1), Duration::from_millis(200));
     let mut client = EchoClient::new(cluster.layer().wrap(connector));
     let key = cluster.key(&["a", "b"]);
     client.unary(unary("warm", &key)).await.unwrap();
@@ -467,6 +467,22 @@ async fn a_connection_gone_dead_is_noticed_and_left() {
     request.set_timeout(Duration::from_secs(30));
     let response = client.unary(request).await.unwrap();
     assert_eq!(response.into_inner().instance, "b");
+}
+
+#[tokio::test]
+async fn a_channel_in_place_of_the_connector_is_a_configuration_error() {
+    let (a, b, cluster) = servers().await;
+    let uri = format!("http://{}", a.address()).parse().unwrap();
+    let channel = tonic::transport::Channel::builder(uri).connect_lazy();
+    let mut client = EchoClient::new(cluster.layer().wrap(channel));
+    let status = client
+        .unary(unary("x", &cluster.key(&["b"])))
+        .await
+        .unwrap_err();
+    let error = error_of(&status);
+    assert_eq!(error.kind(), ErrorKind::Config);
+    assert!(error.to_string().contains("TonicConnector"), "{error}");
+    assert_eq!(a.requests() + b.requests(), 0);
 }
 
 #[tokio::test]

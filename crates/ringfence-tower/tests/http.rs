@@ -422,6 +422,25 @@ async fn without_failover_the_error_names_the_closed_port() {
 }
 
 #[tokio::test]
+async fn an_instance_that_wants_tls_needs_a_client_that_speaks_it() {
+    let (a, b) = (
+        Backend::start().await.unwrap(),
+        Backend::start().await.unwrap(),
+    );
+    let secure = format!("https://{}", a.address());
+    let cluster = Cluster::start(&[("a", &secure), ("b", &b.address().to_string())]).await;
+    let client = cluster.layer().wrap(http1());
+    let error = send(&client, get(&cluster.key(&["a", "b"])))
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config);
+    assert!(error.to_string().contains("HTTPS connector"), "{error}");
+    let counters = cluster.balancer.status().counters;
+    assert_eq!(counters.failures_connect, 0, "no fault of the instance");
+    assert_eq!(b.request_count(), 0);
+}
+
+#[tokio::test]
 async fn an_address_that_swallows_packets_is_a_hop() {
     let silent = SilentAddress::new().unwrap();
     let b = Backend::start().await.unwrap();

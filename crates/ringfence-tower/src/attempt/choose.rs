@@ -1,4 +1,4 @@
-//! The one pick of a call.
+//! Chooses the instances for a request.
 
 use std::borrow::Borrow as _;
 
@@ -8,7 +8,7 @@ use ringfence_core::RequestTags;
 
 use crate::error::Error;
 use crate::key;
-use crate::layer::Settings;
+use crate::settings::Settings;
 
 /// Picks; waits for the first view if there is none yet, and says whether it did.
 pub(super) async fn decide(settings: &Settings, head: &Parts) -> Result<(Decision, bool), Error> {

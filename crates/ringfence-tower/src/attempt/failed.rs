@@ -1,16 +1,20 @@
-//! Attempts without a response.
+//! An attempt without a response, or with one that is not handed on.
 
+use std::error::Error as StdError;
+
+use http::Response;
 use ringfence_balancer::{FailureKind, Outcome};
+use ringfence_core::{Instance, Scheme};
 
-use crate::classify::Failure;
-use crate::error::BoxError;
+use crate::classify::{self, Classify, Failure};
+use crate::error::{BoxError, NoTls};
 use crate::transport::Rejection;
 
 /// What a further attempt takes from the retry budget.
 #[derive(Clone, Copy)]
 pub(super) enum Cost {
-    /// No instance has seen the request yet, so the service has not one request more to serve. Connecting is limited where
-    /// it is done.
+    /// No instance has seen the request yet, so the service has not one request more to serve.
+    /// Connecting is limited where it is done.
     Nothing,
     /// An instance has had work with it already.
     Budget,
@@ -39,7 +43,12 @@ pub(super) enum Failed {
 }
 
 impl Failed {
-    pub(super) fn sent(failure: Failure, error: BoxError) -> Self {
+    /// The client failed with the request in its hands.
+    pub(super) fn sent(classifier: &dyn Classify, instance: &Instance, error: BoxError) -> Self {
+        if lacks_tls(&*error, instance) {
+            return Self::Rejected(Rejection::Config(NoTls(error).into()));
+        }
+        let failure = classifier.error(&*error);
         let outcome = match failure {
             Failure::Connect => Outcome::Failure(FailureKind::Connect),
             Failure::Unprocessed | Failure::Broken => Outcome::Failure(FailureKind::Reset),
@@ -67,4 +76,27 @@ impl Failed {
             error,
         }
     }
+}
+
+pub(super) fn status_text<R>(response: &Response<R>) -> String {
+    match response.headers().get("grpc-status") {
+        Some(status) => format!("grpc-status {}", String::from_utf8_lossy(status.as_bytes())),
+        None => format!("status {}", response.status()),
+    }
+}
+
+/// Whether the client refused the URI of an instance that wants TLS, as hyper-util's plain
+/// connector does. It would refuse it for each such instance.
+fn lacks_tls(error: &(dyn StdError + 'static), instance: &Instance) -> bool {
+    if instance.scheme() != Scheme::Https {
+        return false;
+    }
+    let mut next = Some(error);
+    while let Some(link) = next {
+        if link.to_string().contains("scheme is not http") {
+            return true;
+        }
+        next = classify::cause(link);
+    }
+    false
 }

@@ -16,14 +16,14 @@ use tokio::time::{Instant, timeout_at};
 use tower_service::Service;
 
 use self::choose::decide;
-use self::failed::{Cost, Failed};
+use self::failed::{Cost, Failed, status_text};
 use self::in_hand::InHand;
 use self::trail::Trail;
 use crate::body::{Limit, RequestBody, ResponseBody};
 use crate::classify::{Failure, Verdict};
 use crate::error::{AttemptTimeout, BoxError, Error, ErrorKind};
-use crate::layer::Settings;
 use crate::retry::Idempotent;
+use crate::settings::Settings;
 use crate::transport::{Target, Transport};
 use crate::{RoutingKey, deadline};
 
@@ -213,10 +213,7 @@ impl<S> Call<'_, S> {
         }
         trail.sent();
         let response = service.call(Request::from_parts(head, body)).await;
-        response.map_err(|error| {
-            let error = error.into();
-            Failed::sent(classifier.error(&*error), error)
-        })
+        response.map_err(|error| Failed::sent(&**classifier, target.instance(), error.into()))
     }
 
     fn is_late(&self) -> bool {
@@ -280,12 +277,5 @@ impl<S> Call<'_, S> {
             body = body.with_limit(Limit::new(deadline, service, convert));
         }
         Response::from_parts(head, body)
-    }
-}
-
-fn status_text<R>(response: &Response<R>) -> String {
-    match response.headers().get("grpc-status") {
-        Some(status) => format!("grpc-status {}", String::from_utf8_lossy(status.as_bytes())),
-        None => format!("status {}", response.status()),
     }
 }

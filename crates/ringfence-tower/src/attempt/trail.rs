@@ -11,7 +11,7 @@ use ringfence_core::Selector;
 use crate::body::Tracker;
 use crate::classify::{Classify, Verdict};
 use crate::error::{BoxError, Causes, Error, ErrorKind, FailedAttempt};
-use crate::layer::Settings;
+use crate::settings::Settings;
 use crate::transport::Rejection;
 
 /// The attempts of a call, the running one included. It outlives the future of the attempts, so

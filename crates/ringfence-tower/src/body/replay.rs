@@ -21,7 +21,8 @@ use super::capture::{self, Captured, Shared};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a request body that Ringfence can send again",
     label = "no `RequestBody` for this type",
-    note = "box it with `ringfence_tower::Body::new(body)`, or write `impl RequestBody for {Self} {{}}` to send it once only"
+    note = "box it with `ringfence::Body::new(body)`",
+    note = "for a type of your own `impl RequestBody for {Self} {{}}` will do, and its requests are sent once"
 )]
 pub trait RequestBody: http_body::Body + Sized + Send + 'static {
     /// Gives the body for the first attempt and, if it can be had, the means for further ones.

@@ -29,7 +29,8 @@ pub enum ErrorKind {
     KeyRequired,
     /// Each attempt that was allowed failed in a way that permits another one.
     AttemptsExhausted,
-    /// Another attempt of a request that an instance had seen was permitted, but the service's retry budget is used up.
+    /// Another attempt of a request that an instance had seen was permitted, but the service's
+    /// retry budget is used up.
     BudgetExhausted,
     /// The deadline of the call passed.
     DeadlineExceeded,
@@ -37,7 +38,7 @@ pub enum ErrorKind {
     BadRequest,
     /// The transport is set up in a way that cannot work, for example no TLS for a TLS instance.
     Config,
-    /// The balancer was shut down.
+    /// The balancer was shut down, or its task ended with its runtime.
     ShutDown,
     /// The attempt failed in a way that does not permit another one.
     Transport,
@@ -273,6 +274,11 @@ impl fmt::Display for Causes<'_> {
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("the request went on to another instance")]
 pub(crate) struct Superseded;
+
+/// The client in the layer opens plain connections only.
+#[derive(Debug, thiserror::Error)]
+#[error("the instance wants TLS, which the client does not speak: use an HTTPS connector")]
+pub(crate) struct NoTls(#[source] pub(crate) BoxError);
 
 /// An attempt had no response head within the policy's per-try timeout.
 #[derive(Debug, Clone, Copy, thiserror::Error)]

@@ -23,8 +23,46 @@ use crate::error::{BoxError, Error};
 ///   hyper-util's client: one client for all instances, pointed at each by the URI;
 /// - `TonicConnector` (feature `tonic`), which keeps connections of its own for each instance.
 ///
+/// A client that is bound to one address does not fit, even where its type does: it ignores the
+/// URI. A tonic `Channel` is such a one; with the feature `tonic` its calls fail with
+/// [`ErrorKind::Config`](crate::ErrorKind::Config).
+///
 /// Implement it for a client that wants a service for each instance; keep these with
 /// [`Target::attachment`], so that they live exactly as long as the instance.
+///
+/// ```
+/// use http::request::Parts;
+/// use ringfence_balancer::AttachmentKey;
+/// use ringfence_tower::{Body, IntoBodyError, Rejection, Target, Transport};
+/// use tokio::sync::Semaphore;
+/// use tower::limit::ConcurrencyLimit;
+///
+/// /// Lets each instance have ten requests at a time, over any other transport.
+/// #[derive(Clone)]
+/// struct TenEach<T> {
+///     inner: T,
+///     limits: AttachmentKey<Semaphore>,
+/// }
+///
+/// impl<T: Transport<Body>> Transport<Body> for TenEach<T> {
+///     type ResponseBody = T::ResponseBody;
+///     type Error = T::Error;
+///     type Service = ConcurrencyLimit<T::Service>;
+///
+///     fn service(&self, target: &Target<'_>) -> Result<Self::Service, Rejection> {
+///         let limit = target.attachment(&self.limits, || Semaphore::new(10));
+///         Ok(ConcurrencyLimit::with_semaphore(self.inner.service(target)?, limit))
+///     }
+///
+///     fn prepare(&self, head: &mut Parts, target: &Target<'_>) -> Result<(), Rejection> {
+///         self.inner.prepare(head, target)
+///     }
+///
+///     fn body_error() -> Option<IntoBodyError<Self::ResponseBody>> {
+///         T::body_error()
+///     }
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot carry requests with the body `{B}` for Ringfence",
     label = "not a `Transport<{B}>`",

@@ -1,5 +1,8 @@
 //! Any HTTP client, shared by all instances.
 
+#[cfg(feature = "tonic")]
+use std::any::TypeId;
+
 use http::request::Parts;
 use http::{Request, Response};
 use http_body::Body;
@@ -21,6 +24,11 @@ where
     type Service = S;
 
     fn service(&self, _target: &Target<'_>) -> Result<S, Rejection> {
+        // Its type fits, yet every request would go to the address that it was made for.
+        #[cfg(feature = "tonic")]
+        if TypeId::of::<S>() == TypeId::of::<tonic::transport::Channel>() {
+            return Err(Rejection::Config(CHANNEL.into()));
+        }
         Ok(self.clone())
     }
 
@@ -36,3 +44,7 @@ where
         Ok(())
     }
 }
+
+#[cfg(feature = "tonic")]
+const CHANNEL: &str = "a `Channel` is bound to one address and ignores the instance: wrap \
+                       `TonicConnector` instead";

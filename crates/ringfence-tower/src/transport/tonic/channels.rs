@@ -2,17 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use http::Uri;
-use http::uri::{PathAndQuery, Scheme};
-use ringfence_core::Instance;
-use tokio::runtime::Handle;
-use tonic::transport::{Channel, Endpoint};
-
-use super::dial::Dialer;
-use super::options::Options;
-use crate::error::{BoxError, Causes};
-use crate::transport::origin::scheme;
-use crate::transport::{Authority, Rejection, Target};
+use tonic::transport::Channel;
 
 /// Lazily connected channels that take turns.
 pub(super) struct Channels {
@@ -21,7 +11,14 @@ pub(super) struct Channels {
 }
 
 impl Channels {
-    fn next(&self) -> Option<&Channel> {
+    pub(super) fn new(channels: Box<[Channel]>) -> Self {
+        Self {
+            channels,
+            next: AtomicUsize::new(0),
+        }
+    }
+
+    pub(super) fn next(&self) -> Option<&Channel> {
         let turn = match self.channels.len() {
             0 | 1 => 0,
             len => self.next.fetch_add(1, Ordering::Relaxed) % len,
@@ -29,98 +26,3 @@ impl Channels {
         self.channels.get(turn)
     }
 }
-
-impl Options {
-    /// One of the instance's channels, which are made at the first request for it.
-    pub(super) fn channel(&self, target: &Target<'_>) -> Result<Channel, Rejection> {
-        // A channel spawns its task when it is made. The lack of a runtime now must not be
-        // remembered for the instance.
-        if Handle::try_current().is_err() {
-            return Err(Rejection::Config("no tokio runtime around the call".into()));
-        }
-        let channels = target.attachment(&self.channels, || {
-            let instance = target.instance();
-            self.connect(instance, target.service()).map_err(|error| {
-                let reason = Causes(&*error).to_string();
-                tracing::warn!(
-                    service = %target.service(),
-                    instance = %instance.id(),
-                    address = %instance.address(),
-                    reason,
-                    "instance cannot be called"
-                );
-                reason
-            })
-        });
-        channels
-            .as_ref()
-            .as_ref()
-            .map_err(|reason| Rejection::Config(reason.as_str().into()))?
-            .next()
-            .cloned()
-            .ok_or_else(|| Rejection::Config("no connections".into()))
-    }
-
-    fn connect(&self, instance: &Instance, service: &str) -> Result<Channels, BoxError> {
-        let name = self.authority.resolve(instance, service)?;
-        let scheme = scheme(instance.scheme());
-        let is_tls = scheme == Scheme::HTTPS;
-        // The name goes into the endpoint's URI, from which tonic takes `:authority` and the TLS
-        // server name; the dialer alone knows the address.
-        let uri = Uri::builder()
-            .scheme(scheme.clone())
-            .authority(name)
-            .path_and_query(PathAndQuery::from_static("/"))
-            .build()?;
-        let address = Authority::Instance.resolve(instance, service)?;
-        let address = Uri::builder()
-            .scheme(scheme)
-            .authority(address)
-            .path_and_query(PathAndQuery::from_static("/"))
-            .build()?;
-
-        let channels = (0..self.connections)
-            .map(|_| {
-                let mut endpoint = Endpoint::from(uri.clone()).tcp_nodelay(true);
-                if let Some((interval, timeout)) = self.keepalive {
-                    endpoint = endpoint
-                        .http2_keep_alive_interval(interval)
-                        .keep_alive_timeout(timeout)
-                        .keep_alive_while_idle(true);
-                }
-                if is_tls {
-                    endpoint = self.secure(endpoint)?;
-                }
-                if let Some(configure) = &self.configure {
-                    endpoint = configure(endpoint, instance);
-                }
-                let dialer = Dialer::new(address.clone(), self.connect_timeout, &endpoint);
-                Ok(endpoint.connect_with_connector_lazy(dialer))
-            })
-            .collect::<Result<_, BoxError>>()?;
-        Ok(Channels {
-            channels,
-            next: AtomicUsize::new(0),
-        })
-    }
-
-    #[cfg(feature = "tls")]
-    fn secure(&self, endpoint: Endpoint) -> Result<Endpoint, BoxError> {
-        let Some(tls) = &self.tls else {
-            return Err(NO_TLS.into());
-        };
-        let mut tls = tls.clone().timeout(self.connect_timeout);
-        if let Some(name) = &self.server_name {
-            tls = tls.domain_name(name);
-        }
-        Ok(endpoint.tls_config(tls)?)
-    }
-
-    #[cfg(not(feature = "tls"))]
-    fn secure(&self, _endpoint: Endpoint) -> Result<Endpoint, BoxError> {
-        Err(NO_TLS.into())
-    }
-}
-
-const NO_TLS: &str =
-    "the instance wants TLS, but none is configured: see `TonicConnector::with_tls`";

@@ -1,10 +1,12 @@
 //! Connections of their own for each instance, for generated tonic clients.
 
 mod channels;
+mod connect;
 mod dial;
 mod options;
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +32,23 @@ use super::{Authority, IntoBodyError, Rejection, Target, Transport};
 /// [`ErrorKind::Config`](crate::ErrorKind::Config).
 ///
 /// Callers get a [`tonic::Status`] whose source is the [`Error`](crate::Error).
+///
+/// ```no_run
+/// # use ringfence_echo::{EchoClient, EchoRequest};
+/// use ringfence_tower::{RingfenceLayer, RoutingKey, TonicConnector};
+///
+/// # async fn call(balancer: ringfence_balancer::Balancer) -> Result<(), tonic::Status> {
+/// let connector = TonicConnector::new().with_connections_per_instance(2);
+/// // Any client that tonic generates.
+/// let mut client = EchoClient::new(RingfenceLayer::new(balancer).wrap(connector));
+///
+/// let mut request = tonic::Request::new(EchoRequest::new("hello"));
+/// request.extensions_mut().insert(RoutingKey::from("tenant-7"));
+/// let answer = client.unary(request).await?.into_inner();
+/// println!("{} says {}", answer.instance, answer.payload);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct TonicConnector {
     options: Arc<Options>,
@@ -53,16 +72,21 @@ impl TonicConnector {
     }
 
     /// Limit for name resolution and TCP handshake together, and again for the TLS handshake;
-    /// default 1 s.
+    /// default 1 s, values outside of 10 ms..=1 h are moved to the nearer end.
     #[must_use]
     pub fn with_connect_timeout(self, timeout: Duration) -> Self {
-        self.set(|options| options.connect_timeout = timeout)
+        self.set(|options| {
+            options.connect_timeout = within(timeout, options::CONNECT_TIMEOUTS);
+        })
     }
 
     /// HTTP/2 pings, idle connections included: one each `interval`, the connection is given up if
-    /// none is answered within `timeout`; default 10 s and 5 s.
+    /// none is answered within `timeout`; default 10 s and 5 s. Intervals outside of 1 s..=1 h and
+    /// timeouts outside of 100 ms..=1 h are moved to the nearer end.
     #[must_use]
     pub fn with_keepalive(self, interval: Duration, timeout: Duration) -> Self {
+        let interval = within(interval, options::PING_INTERVALS);
+        let timeout = within(timeout, options::PING_TIMEOUTS);
         self.set(|options| options.keepalive = Some((interval, timeout)))
     }
 
@@ -118,6 +142,10 @@ impl TonicConnector {
     }
 }
 
+fn within(value: Duration, range: RangeInclusive<Duration>) -> Duration {
+    value.clamp(*range.start(), *range.end())
+}
+
 impl Default for TonicConnector {
     fn default() -> Self {
         Self::new()
@@ -153,5 +181,30 @@ impl Transport<Body> for TonicConnector {
 
     fn keeps_extensions(&self) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_stay_in_their_ranges() {
+        let hour = Duration::from_secs(3_600);
+        let set = |time| {
+            let connector = TonicConnector::new().with_connect_timeout(time);
+            connector.with_keepalive(time, time).options
+        };
+        let least = set(Duration::ZERO);
+        assert_eq!(least.connect_timeout, Duration::from_millis(10));
+        let pings = (Duration::from_secs(1), Duration::from_millis(100));
+        assert_eq!(least.keepalive, Some(pings));
+        let most = set(Duration::MAX);
+        assert_eq!(most.connect_timeout, hour);
+        assert_eq!(most.keepalive, Some((hour, hour)));
+        let usual = set(Duration::from_secs(2));
+        assert_eq!(usual.connect_timeout, Duration::from_secs(2));
+        let pings = (Duration::from_secs(2), Duration::from_secs(2));
+        assert_eq!(usual.keepalive, Some(pings));
     }
 }

@@ -1,6 +1,7 @@
 //! Settings of the connector.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,11 @@ use super::channels::Channels;
 use crate::transport::Authority;
 
 pub(super) const MAX_CONNECTIONS: usize = 64;
+const HOUR: Duration = Duration::from_secs(3_600);
+// Beyond these hyper's timers overflow or spin.
+pub(super) const CONNECT_TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(10)..=HOUR;
+pub(super) const PING_INTERVALS: RangeInclusive<Duration> = Duration::from_secs(1)..=HOUR;
+pub(super) const PING_TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(100)..=HOUR;
 
 type Configure = Arc<dyn Fn(Endpoint, &Instance) -> Endpoint + Send + Sync>;
 
