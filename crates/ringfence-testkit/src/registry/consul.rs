@@ -4,11 +4,15 @@ use std::{
     path::Path,
 };
 
-use nix::sys::signal::Signal;
 use ringfence_discovery::BoxFuture;
 use serde_json::{Value, json};
 
-use super::{RegistryServer, http, port::Port, process::Server, secret};
+use super::{
+    RegistryServer, http,
+    port::Port,
+    process::{Server, on_its_process},
+    secret,
+};
 use crate::{ServerIdentity, TestCa};
 
 /// How a [`Consul`] is started.
@@ -223,28 +227,7 @@ fn text(path: &Path) -> Value {
 }
 
 impl RegistryServer for Consul {
-    fn kill(&mut self) -> io::Result<()> {
-        self.server.kill()
-    }
-
-    fn stop(&mut self) -> io::Result<()> {
-        self.server.stop()
-    }
-
-    fn pause(&self) -> io::Result<()> {
-        self.server.signal(Signal::SIGSTOP)
-    }
-
-    fn resume(&self) -> io::Result<()> {
-        self.server.signal(Signal::SIGCONT)
-    }
-
-    fn restart(&mut self) -> BoxFuture<'_, io::Result<()>> {
-        Box::pin(async {
-            self.server.kill()?;
-            self.launch().await
-        })
-    }
+    on_its_process!();
 
     fn wipe(&mut self) -> BoxFuture<'_, io::Result<()>> {
         Box::pin(async {
@@ -252,9 +235,5 @@ impl RegistryServer for Consul {
             self.server.wipe()?;
             self.launch().await
         })
-    }
-
-    fn log(&self) -> String {
-        self.server.log()
     }
 }

@@ -3,11 +3,14 @@ use std::{
     net::{Ipv4Addr, SocketAddr},
 };
 
-use nix::sys::signal::Signal;
 use ringfence_discovery::BoxFuture;
 use serde_json::Value;
 
-use super::{Credentials, RegistryServer, http, port::Port, process::Server};
+use super::{
+    Credentials, RegistryServer, http,
+    port::Port,
+    process::{Server, on_its_process},
+};
 use crate::{ServerIdentity, TestCa};
 
 /// How an [`Etcd`] is started.
@@ -170,28 +173,7 @@ impl Etcd {
 }
 
 impl RegistryServer for Etcd {
-    fn kill(&mut self) -> io::Result<()> {
-        self.server.kill()
-    }
-
-    fn stop(&mut self) -> io::Result<()> {
-        self.server.stop()
-    }
-
-    fn pause(&self) -> io::Result<()> {
-        self.server.signal(Signal::SIGSTOP)
-    }
-
-    fn resume(&self) -> io::Result<()> {
-        self.server.signal(Signal::SIGCONT)
-    }
-
-    fn restart(&mut self) -> BoxFuture<'_, io::Result<()>> {
-        Box::pin(async {
-            self.server.kill()?;
-            self.launch().await
-        })
-    }
+    on_its_process!();
 
     fn wipe(&mut self) -> BoxFuture<'_, io::Result<()>> {
         Box::pin(async {
@@ -200,9 +182,5 @@ impl RegistryServer for Etcd {
             self.root = None;
             self.launch().await
         })
-    }
-
-    fn log(&self) -> String {
-        self.server.log()
     }
 }

@@ -5,12 +5,15 @@ use std::{
 };
 
 use bytes::Bytes;
-use nix::sys::signal::Signal;
 use ringfence_discovery::BoxFuture;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use super::{Credentials, RegistryServer, http, port::Port, process::Server};
+use super::{
+    Credentials, RegistryServer, http,
+    port::Port,
+    process::{Server, on_its_process},
+};
 
 /// How a [`Nacos`] is started.
 #[derive(Debug, Default)]
@@ -211,28 +214,7 @@ impl Nacos {
 }
 
 impl RegistryServer for Nacos {
-    fn kill(&mut self) -> io::Result<()> {
-        self.server.kill()
-    }
-
-    fn stop(&mut self) -> io::Result<()> {
-        self.server.stop()
-    }
-
-    fn pause(&self) -> io::Result<()> {
-        self.server.signal(Signal::SIGSTOP)
-    }
-
-    fn resume(&self) -> io::Result<()> {
-        self.server.signal(Signal::SIGCONT)
-    }
-
-    fn restart(&mut self) -> BoxFuture<'_, io::Result<()>> {
-        Box::pin(async {
-            self.server.kill()?;
-            self.launch().await
-        })
-    }
+    on_its_process!();
 
     fn wipe(&mut self) -> BoxFuture<'_, io::Result<()>> {
         Box::pin(async {
@@ -240,9 +222,5 @@ impl RegistryServer for Nacos {
             self.server.wipe()?;
             self.launch_fresh().await
         })
-    }
-
-    fn log(&self) -> String {
-        self.server.log()
     }
 }

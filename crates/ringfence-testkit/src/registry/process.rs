@@ -212,3 +212,37 @@ fn remove(folder: &Path) -> io::Result<()> {
         _ => Ok(()),
     }
 }
+
+/// The methods of [`RegistryServer`](super::RegistryServer) that are the same for every server: they concern its process, the
+/// field `server`, and its own `launch`.
+macro_rules! on_its_process {
+    () => {
+        fn kill(&mut self) -> std::io::Result<()> {
+            self.server.kill()
+        }
+
+        fn stop(&mut self) -> std::io::Result<()> {
+            self.server.stop()
+        }
+
+        fn pause(&self) -> std::io::Result<()> {
+            self.server.signal(nix::sys::signal::Signal::SIGSTOP)
+        }
+
+        fn resume(&self) -> std::io::Result<()> {
+            self.server.signal(nix::sys::signal::Signal::SIGCONT)
+        }
+
+        fn restart(&mut self) -> ringfence_discovery::BoxFuture<'_, std::io::Result<()>> {
+            Box::pin(async {
+                self.server.kill()?;
+                self.launch().await
+            })
+        }
+
+        fn log(&self) -> String {
+            self.server.log()
+        }
+    };
+}
+pub(super) use on_its_process;
