@@ -12,7 +12,10 @@ begin() {
     url="${1%/}"
     dir="$2"
     mkdir -p "$dir"
-    scratch="$(mktemp -d)"
+    # What a run that was broken off left here goes with the next one.
+    scratch="$dir/.${0##*/}"
+    rm -rf "$scratch"
+    mkdir "$scratch"
     trap 'rm -rf "$scratch"' EXIT
     trap 'exit 1' HUP INT TERM
     : >"$scratch/headers"
