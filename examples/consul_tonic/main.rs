@@ -26,7 +26,7 @@ use ringfence_examples::{
 };
 use tonic::Request;
 
-/// Id and version of each server.
+/// Name and version of each server.
 const SERVERS: [(&str, &str); 4] = [
     ("stable-1", "stable"),
     ("stable-2", "stable"),
@@ -42,16 +42,18 @@ async fn main() -> ExitCode {
 async fn run(report: &mut Report) -> Result<(), BoxError> {
     let registry = Registry::consul();
     registry.check().await?;
-    // One of its own for each run, so that runs do not meet.
-    let service = ServiceKey::new(format!("consul-tonic-{}", std::process::id()));
+    // Names of its own for each run, so that runs do not meet: Consul wants ids that no other service of its agent has.
+    let run = std::process::id();
+    let service = ServiceKey::new(format!("consul-tonic-{run}"));
 
     // What a server does: it listens, registers itself, and keeps its registration until it goes.
     let keeping = ConsulRegisterConfig::default();
     let registrar = ConsulRegistrar::new(config(&registry, Role::Registrar), keeping.clone())?;
     let mut fleet = Fleet::default();
-    for (id, version) in SERVERS {
-        let server = EchoServer::bind(id).await?;
-        let instance = Instance::builder(id, server.address().to_string())
+    for (name, version) in SERVERS {
+        let id = format!("{name}-{run}");
+        let server = EchoServer::bind(&id).await?;
+        let instance = Instance::builder(&id, server.address().to_string())
             .version(version)
             .build()?;
         let registration = registrar.register(&service, instance).await?;

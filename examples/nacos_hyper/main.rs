@@ -34,7 +34,7 @@ use tower::{Service as _, ServiceExt as _};
 
 use self::server::HttpServer;
 
-/// Id and version of each server.
+/// Name and version of each server.
 const SERVERS: [(&str, &str); 4] = [
     ("stable-1", "stable"),
     ("stable-2", "stable"),
@@ -50,17 +50,19 @@ async fn main() -> ExitCode {
 async fn run(report: &mut Report) -> Result<(), BoxError> {
     let registry = Registry::nacos();
     registry.check().await?;
-    // One of its own for each run, so that runs do not meet.
-    let service = ServiceKey::new(format!("nacos-hyper-{}", std::process::id()));
+    // Names of its own for each run, so that runs do not meet.
+    let run = std::process::id();
+    let service = ServiceKey::new(format!("nacos-hyper-{run}"));
     // Nacos's client library writes copies of the lists, which go with this.
     let cache = tempfile::tempdir()?;
 
     // What a server does: it listens, registers itself, and keeps its registration until it goes.
     let registrar = NacosRegistrar::new(config(&registry, Role::Registrar, cache.path())?);
     let mut fleet = Fleet::default();
-    for (id, version) in SERVERS {
-        let server = HttpServer::bind(id).await?;
-        let instance = Instance::builder(id, server.address().to_string())
+    for (name, version) in SERVERS {
+        let id = format!("{name}-{run}");
+        let server = HttpServer::bind(&id).await?;
+        let instance = Instance::builder(&id, server.address().to_string())
             .version(version)
             .build()?;
         let registration = registrar.register(&service, instance).await?;

@@ -14,20 +14,20 @@ use tokio::{
 
 /// An HTTP server that answers every request with its id.
 pub(crate) struct HttpServer {
-    id: &'static str,
+    id: String,
     address: SocketAddr,
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
 impl HttpServer {
-    pub(crate) async fn bind(id: &'static str) -> Result<Self, BoxError> {
+    pub(crate) async fn bind(id: &str) -> Result<Self, BoxError> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(serve(listener, id, stopped));
+        let task = tokio::spawn(serve(listener, Bytes::from(id.to_owned()), stopped));
         Ok(Self {
-            id,
+            id: id.to_owned(),
             address,
             stop,
             task,
@@ -41,7 +41,7 @@ impl HttpServer {
 
 impl Server for HttpServer {
     fn id(&self) -> &str {
-        self.id
+        &self.id
     }
 
     async fn stop(self) {
@@ -52,7 +52,7 @@ impl Server for HttpServer {
 }
 
 /// Until told to stop, or forgotten; then idle connections are closed, and busy ones after their answer.
-async fn serve(listener: TcpListener, id: &'static str, mut stopped: oneshot::Receiver<()>) {
+async fn serve(listener: TcpListener, id: Bytes, mut stopped: oneshot::Receiver<()>) {
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     loop {
@@ -65,8 +65,10 @@ async fn serve(listener: TcpListener, id: &'static str, mut stopped: oneshot::Re
                 Err(_) => continue,
             },
         };
-        let answer = service_fn(move |_| async move {
-            Ok::<_, Infallible>(Response::new(Full::new(Bytes::from_static(id.as_bytes()))))
+        let id = id.clone();
+        let answer = service_fn(move |_| {
+            let answer = Response::new(Full::new(id.clone()));
+            async { Ok::<_, Infallible>(answer) }
         });
         let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), answer);
         connections.spawn(graceful.watch(connection));
