@@ -8,6 +8,7 @@
 )]
 
 mod client;
+mod compose;
 mod fleet;
 mod lifetime;
 mod membership;
