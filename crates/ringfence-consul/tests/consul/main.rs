@@ -13,5 +13,6 @@ mod index;
 #[cfg(feature = "register")]
 mod register;
 mod requests;
+mod sharing;
 mod timing;
 mod tls;
