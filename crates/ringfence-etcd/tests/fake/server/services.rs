@@ -153,6 +153,7 @@ impl PbWatchService for Shared {
         let silent = matches!(script, OnWatch::Silent);
         match script {
             OnWatch::Hang => return std::future::pending().await,
+            OnWatch::Fail(code, text) => return Err(Status::new(code, text)),
             OnWatch::Compacted => {
                 let _ = sink.send(Ok(created));
                 let mut over = PbWatchResponse::default();
@@ -173,16 +174,12 @@ impl PbWatchService for Shared {
                 let _ = sink.send(Ok(created));
                 self.with(|state| {
                     // What happened between the list and the watch.
-                    let missed: Vec<PbEvent> = state
-                        .kvs
-                        .values()
-                        .filter(|kv| kv.mod_revision >= create.start_revision)
-                        .map(|kv| {
-                            let mut event = PbEvent::default();
-                            event.kv = Some(kv.clone());
-                            event
-                        })
-                        .collect();
+                    let since = |event: &&PbEvent| {
+                        let kv = event.kv.as_ref();
+                        kv.is_some_and(|kv| kv.mod_revision >= create.start_revision)
+                    };
+                    let missed: Vec<PbEvent> =
+                        state.history.iter().filter(since).cloned().collect();
                     if !missed.is_empty() {
                         let mut message = PbWatchResponse::default();
                         message.header = state.header();
