@@ -1,106 +1,14 @@
-use std::{
-    collections::VecDeque,
-    error::Error as _,
-    pin::pin,
-    sync::atomic::{AtomicUsize, Ordering},
-};
+mod source;
+
+use std::{error::Error as _, pin::pin};
 
 use futures_util::{FutureExt as _, StreamExt, future::join_all};
-use ringfence_discovery::Provenance;
 use tokio::time::sleep;
 
+use self::source::{Source, Step, Watch, revision};
 use super::*;
 
 const FRESH: Duration = Duration::from_secs(10);
-
-type Watch = BoxStream<'static, Item>;
-
-/// What a stream does, in order; at its end it hangs.
-#[derive(Clone, Copy, Debug)]
-enum Step {
-    Wait(Duration),
-    Give(u64),
-    Fail,
-    Panic,
-    End,
-}
-
-/// Counts the streams that were opened and those that are open.
-#[derive(Clone, Default)]
-struct Source {
-    opened: Arc<AtomicUsize>,
-    open: Arc<AtomicUsize>,
-    steps: Arc<Mutex<Vec<Step>>>,
-}
-
-struct Open(Arc<AtomicUsize>);
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-impl Source {
-    fn new(steps: &[Step]) -> Self {
-        let source = Self::default();
-        source.stand(steps);
-        source
-    }
-
-    /// What the streams do that are opened from now on.
-    fn stand(&self, steps: &[Step]) {
-        *lock(&self.steps) = steps.to_vec();
-    }
-
-    fn watch(&self, shared: &Arc<Shared>, service: &str) -> Watch {
-        let this = self.clone();
-        shared.watch(ServiceKey::new(service), move || {
-            this.opened.fetch_add(1, Ordering::SeqCst);
-            this.open.fetch_add(1, Ordering::SeqCst);
-            let open = Open(this.open.clone());
-            let steps = VecDeque::from(lock(&this.steps).clone());
-            unfold((steps, open), |(mut steps, open)| async move {
-                loop {
-                    let item = match steps.pop_front() {
-                        None => std::future::pending().await,
-                        Some(Step::Wait(time)) => {
-                            sleep(time).await;
-                            continue;
-                        }
-                        Some(Step::Give(revision)) => Ok(update(revision)),
-                        Some(Step::Fail) => Err(failure()),
-                        Some(Step::Panic) => panic!("a fault of the stream"),
-                        Some(Step::End) => return None,
-                    };
-                    return Some((item, (steps, open)));
-                }
-            })
-        })
-    }
-
-    fn opened(&self) -> usize {
-        self.opened.load(Ordering::SeqCst)
-    }
-
-    fn open(&self) -> usize {
-        self.open.load(Ordering::SeqCst)
-    }
-}
-
-fn update(revision: u64) -> Update {
-    Update::instances([], Provenance::live(NAME)).with_revision(revision)
-}
-
-fn failure() -> DiscoveryError {
-    let cause = std::io::Error::other("the cable");
-    DiscoveryError::new(ErrorKind::Unavailable, NAME, "gone").with_cause(cause)
-}
-
-fn revision(item: Option<Item>) -> u64 {
-    let update = item.expect("not over").expect("an update");
-    update.revision.expect("set").get()
-}
 
 const fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)

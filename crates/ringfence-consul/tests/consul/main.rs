@@ -10,6 +10,7 @@
 mod bad_answers;
 mod fake;
 mod index;
+mod records;
 #[cfg(feature = "register")]
 mod register;
 mod requests;
