@@ -47,7 +47,7 @@ type Sink = mpsc::UnboundedSender<Result<PbWatchResponse, Status>>;
 pub(crate) struct State {
     pub(crate) kvs: BTreeMap<Vec<u8>, PbKeyValue>,
     pub(crate) revision: i64,
-    /// What the next reads do; then they work.
+    /// What the next reads of a list do; then they work.
     pub(crate) on_range: VecDeque<OnCall>,
     /// What the next watches do; then they work.
     pub(crate) on_watch: VecDeque<OnWatch>,
