@@ -22,12 +22,12 @@ use crate::NAME;
 pub(crate) type Item = Result<Update, DiscoveryError>;
 
 /// The streams that are watched now, by service.
-pub(crate) struct Shared {
+pub(crate) struct SharedWatches {
     topics: Mutex<HashMap<ServiceKey, Weak<Topic>>>,
     fresh_for: Duration,
 }
 
-impl Shared {
+impl SharedWatches {
     /// `fresh_for`: for how long what a stream gave counts as the current state, for one who joins later.
     pub(crate) fn new(fresh_for: Duration) -> Arc<Self> {
         Arc::new(Self {
@@ -86,7 +86,7 @@ impl Shared {
 
 /// A stream that is watched, for as long as it has a seat.
 struct Topic {
-    home: Weak<Shared>,
+    home: Weak<SharedWatches>,
     service: ServiceKey,
     state: Mutex<State>,
     wakers: Arc<Wakers>,

@@ -22,7 +22,7 @@ async fn b25_sixteen_first_callers_share_one_lookup_and_the_first_may_go() {
         Step::Wait(secs(5)),
         Step::Give(2),
     ]);
-    let shared = Shared::new(FRESH);
+    let shared = SharedWatches::new(FRESH);
     let began = Instant::now();
     let mut watches: Vec<Watch> = (0..16).map(|_| source.watch(&shared, "order")).collect();
     // The first begins the lookup alone, and is gone before it is answered.
@@ -51,7 +51,7 @@ async fn whoever_is_polled_moves_it_on_for_all() {
         Step::Wait(secs(1)),
         Step::Give(3),
     ]);
-    let shared = Shared::new(FRESH);
+    let shared = SharedWatches::new(FRESH);
     let (mut idle, mut eager) = (
         source.watch(&shared, "order"),
         source.watch(&shared, "order"),
@@ -68,7 +68,7 @@ async fn whoever_is_polled_moves_it_on_for_all() {
 #[tokio::test(start_paused = true)]
 async fn who_waits_is_woken_when_another_one_goes() {
     let source = Source::new(&[Step::Wait(secs(2)), Step::Give(1)]);
-    let shared = Shared::new(FRESH);
+    let shared = SharedWatches::new(FRESH);
     let mut waiting = source.watch(&shared, "order");
     let waiting = tokio::spawn(async move { revision(waiting.next().await) });
     tokio::task::yield_now().await;
@@ -81,7 +81,7 @@ async fn who_waits_is_woken_when_another_one_goes() {
 #[tokio::test(start_paused = true)]
 async fn a_newcomer_gets_the_current_state_at_once() {
     let source = Source::new(&[Step::Give(7)]);
-    let shared = Shared::new(FRESH);
+    let shared = SharedWatches::new(FRESH);
     let mut first = source.watch(&shared, "order");
     assert_eq!(revision(first.next().await), 7);
     sleep(FRESH).await;
@@ -95,7 +95,7 @@ async fn a_newcomer_gets_the_current_state_at_once() {
 #[tokio::test(start_paused = true)]
 async fn what_was_not_attended_to_is_no_current_state() {
     let source = Source::new(&[Step::Give(7)]);
-    let shared = Shared::new(FRESH);
+    let shared = SharedWatches::new(FRESH);
     let mut idle = source.watch(&shared, "order");
     assert_eq!(revision(idle.next().await), 7);
     sleep(FRESH + secs(1)).await;
@@ -116,7 +116,7 @@ async fn what_was_not_attended_to_is_no_current_state() {
 #[tokio::test(start_paused = true)]
 async fn a_failure_is_told_to_all_and_the_next_one_tries_again() {
     let source = Source::new(&[Step::Wait(secs(1)), Step::Fail]);
-    let shared = Shared::new(FRESH);
+    let shared = SharedWatches::new(FRESH);
     let (mut one, mut other) = (
         source.watch(&shared, "order"),
         source.watch(&shared, "order"),
@@ -146,7 +146,7 @@ async fn a_failure_is_told_to_all_and_the_next_one_tries_again() {
 async fn an_end_and_a_panic_are_errors_for_all_and_strand_nobody() {
     for fault in [Step::End, Step::Panic] {
         let source = Source::new(&[Step::Give(1), Step::Wait(secs(1)), fault]);
-        let shared = Shared::new(FRESH);
+        let shared = SharedWatches::new(FRESH);
         let mut watches: Vec<Watch> = (0..3).map(|_| source.watch(&shared, "order")).collect();
         for watch in &mut watches {
             assert_eq!(revision(watch.next().await), 1);
@@ -163,7 +163,7 @@ async fn an_end_and_a_panic_are_errors_for_all_and_strand_nobody() {
 #[tokio::test(start_paused = true)]
 async fn services_are_apart_and_the_last_to_go_ends_its_own() {
     let source = Source::new(&[Step::Give(1)]);
-    let shared = Shared::new(FRESH);
+    let shared = SharedWatches::new(FRESH);
     let mut watches = Vec::new();
     for n in 0..10 {
         let mut watch = source.watch(&shared, if n % 2 == 0 { "order" } else { "cart" });
@@ -185,7 +185,7 @@ async fn services_are_apart_and_the_last_to_go_ends_its_own() {
 #[tokio::test(start_paused = true)]
 async fn nothing_is_opened_before_the_first_poll() {
     let source = Source::new(&[Step::Give(1)]);
-    let shared = Shared::new(FRESH);
+    let shared = SharedWatches::new(FRESH);
     drop(source.watch(&shared, "order"));
     assert_eq!(source.opened(), 0);
 }
@@ -199,7 +199,7 @@ fn the_end_of_a_runtime_is_an_error_for_those_of_another() {
     };
     let (short, long) = (runtime(), runtime());
     let source = Source::new(&[Step::Wait(secs(60)), Step::Give(1)]);
-    let shared = Shared::new(FRESH);
+    let shared = SharedWatches::new(FRESH);
     let mut first = source.watch(&shared, "order");
     let mut second = source.watch(&shared, "order");
     short.block_on(async {
@@ -227,7 +227,7 @@ async fn watchers_that_come_and_go_on_many_threads_lose_nothing() {
         .flat_map(|n| [Step::Wait(Duration::from_millis(1)), Step::Give(n)])
         .collect();
     let source = Source::new(&steps);
-    let shared = Shared::new(FRESH);
+    let shared = SharedWatches::new(FRESH);
     let mut keeper = source.watch(&shared, "order");
     revision(keeper.next().await);
     let tasks = (0..16).map(|n| {

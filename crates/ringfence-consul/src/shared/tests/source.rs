@@ -50,7 +50,7 @@ impl Source {
         *lock(&self.steps) = steps.to_vec();
     }
 
-    pub(super) fn watch(&self, shared: &Arc<Shared>, service: &str) -> Watch {
+    pub(super) fn watch(&self, shared: &Arc<SharedWatches>, service: &str) -> Watch {
         let this = self.clone();
         shared.watch(ServiceKey::new(service), move || {
             this.opened.fetch_add(1, Ordering::SeqCst);

@@ -23,6 +23,11 @@ async fn b25_a_service_whose_read_hangs_holds_up_no_other() {
     assert!(began.elapsed() < Duration::from_millis(100));
     let error = hung.next().await.expect("it goes on").expect_err("hung");
     assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(
+        began.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        began.elapsed()
+    );
 }
 
 /// What is announced while a list is on its way is newer than that list.
