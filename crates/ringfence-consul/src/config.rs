@@ -228,8 +228,8 @@ impl ConsulConfig {
         self
     }
 
-    /// Most watches at a time; at least 1, default 128. Each holds a connection, and Consul's agents by default refuse more
-    /// than 200 of one client address (`limits.http_max_conns_per_client`).
+    /// Most services watched at a time; at least 1, default 128. Each holds a connection, however many watch it, and Consul's
+    /// agents by default refuse more than 200 of one client address (`limits.http_max_conns_per_client`).
     pub fn with_max_watches(mut self, watches: usize) -> Self {
         self.max_watches = watches;
         self

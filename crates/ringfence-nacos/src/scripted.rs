@@ -34,6 +34,8 @@ struct State {
     next: VecDeque<Answer>,
     standing: Option<Answer>,
     deaf_unsubscribe: bool,
+    /// Subscriptions that still fail.
+    failing_subscribes: usize,
     subscribed: HashMap<Target, Arc<Wake>>,
     counts: Counts,
 }
@@ -74,6 +76,11 @@ impl Scripted {
     /// The server forgets all subscriptions, as one that was restarted does.
     pub(crate) fn forget(&self) {
         self.lock().subscribed.clear();
+    }
+
+    /// The next subscriptions fail, so many of them.
+    pub(crate) fn fail_subscribes(&self, times: usize) {
+        self.lock().failing_subscribes = times;
     }
 
     pub(crate) fn hang_unsubscribes(&self, hang: bool) {
@@ -121,6 +128,11 @@ impl Naming for Scripted {
     ) -> BoxFuture<'a, Result<(), Failure>> {
         let mut state = self.lock();
         state.counts.subscribes += 1;
+        if state.failing_subscribes > 0 {
+            state.failing_subscribes -= 1;
+            let failure = Failure::new(ErrorKind::Unavailable, "as told");
+            return Box::pin(future::ready(Err(failure)));
+        }
         state.subscribed.insert(target.clone(), wake.clone());
         Box::pin(future::ready(Ok(())))
     }

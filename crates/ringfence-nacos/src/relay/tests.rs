@@ -1,3 +1,4 @@
+use nacos_sdk::api::error::Error as SdkError;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -5,6 +6,7 @@ use tokio::{
 };
 
 use super::*;
+use crate::{NacosConfig, sdk::Connection};
 
 /// A server that answers each connection with its name, and then repeats what it is sent.
 async fn echo(listener: TcpListener, name: u8) {
@@ -150,4 +152,31 @@ async fn a_reset_cuts_what_is_open_and_nothing_else() {
     assert!(matches!(end.await.expect("in time"), Ok(0) | Err(_)));
     let mut library = say(&relay, "y").await;
     hear(&mut library, "1y").await;
+}
+
+/// B33: the server has forgotten a connection that is open. The library would go on with it for ever.
+#[tokio::test]
+async fn a_connection_that_the_server_forgot_is_cut_so_that_the_library_makes_another() {
+    let (listener, (host, port)) = bound().await;
+    let config = NacosConfig::new([format!("{host}:{}", port.max(1_001) - 1_000)])
+        .and_then(|config| config.with_grpc_port(port))
+        .expect("legal");
+    let connection = Arc::new(Connection::new(&config));
+    let building = Arc::clone(&connection);
+    // It waits for an answer that nobody gives.
+    let building = tokio::spawn(async move { building.service().await.map(drop) });
+    let accepted = timeout(Duration::from_secs(10), listener.accept()).await;
+    let (mut server, _) = accepted.expect("in time").expect("it connects");
+    let said = |code| SdkError::ErrResponse(None, 500, code, Some("as told".into()));
+    let mut heard = vec![0; 4096];
+    for (code, cut) in [(500, false), (301, true)] {
+        connection.judge(said(code));
+        let end = timeout(Duration::from_secs(1), async {
+            while let Ok(1..) = server.read(&mut heard).await {}
+        });
+        assert_eq!(end.await.is_ok(), cut, "{code}");
+    }
+    let again = timeout(Duration::from_secs(20), listener.accept()).await;
+    again.expect("in time").expect("it connects");
+    building.abort();
 }
