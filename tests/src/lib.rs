@@ -1,6 +1,17 @@
 //! End-to-end tests of Ringfence: real tonic and hyper clients against real servers on loopback.
 //!
-//! The tests are the modules of `e2e/main.rs`; the programs of the README are doc tests of this crate.
+//! The tests are the modules of `e2e/main.rs`; here is what they share with other test binaries. The programs of the README are
+//! doc tests of this crate.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests are tests"
+)]
+
+pub mod client;
+pub mod fleet;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
