@@ -1,3 +1,4 @@
+mod leader;
 mod outages;
 mod traffic;
 

@@ -1,4 +1,8 @@
-use std::{collections::BTreeSet, io, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    sync::Arc,
+};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use ringfence::{
@@ -7,7 +11,7 @@ use ringfence::{
     etcd::{EtcdConfig, EtcdDiscovery, EtcdRegistrar},
 };
 use ringfence_testkit::registry::{Etcd, RegistryServer};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Registry;
 use crate::client::service;
@@ -41,6 +45,32 @@ impl OnEtcd {
         let (address, weight) = (instance.address().to_string(), instance.weight().get());
         json!({ "v": 1, "address": address, "weight": weight }).to_string()
     }
+
+    /// The records of the service by the ids of their instances, as this node has them.
+    ///
+    /// # Errors
+    /// Those of etcd; a key or value that is no text.
+    pub async fn records(node: &Etcd) -> io::Result<BTreeMap<String, Value>> {
+        let prefix = Self::prefix();
+        // The key after all that begin with the prefix.
+        let end = prefix.trim_end_matches('/').to_owned() + "0";
+        let range = json!({
+            "key": BASE64_STANDARD.encode(&prefix), "range_end": BASE64_STANDARD.encode(end),
+        });
+        let answer = node.call("kv/range", range).await?;
+        let records = answer["kvs"].as_array().into_iter().flatten();
+        let records = records.map(|kv| {
+            let key = decoded(&kv["key"])?;
+            let value = serde_json::from_str(&decoded(&kv["value"])?)?;
+            Ok((key.trim_start_matches(&prefix).to_owned(), value))
+        });
+        records.collect()
+    }
+}
+
+fn decoded(text: &Value) -> io::Result<String> {
+    let bytes = BASE64_STANDARD.decode(text.as_str().unwrap_or_default());
+    String::from_utf8(bytes.map_err(io::Error::other)?).map_err(io::Error::other)
 }
 
 impl Registry for OnEtcd {
@@ -75,21 +105,7 @@ impl Registry for OnEtcd {
     }
 
     async fn listed(&self) -> io::Result<BTreeSet<String>> {
-        let prefix = Self::prefix();
-        // The key after all that begin with the prefix.
-        let end = prefix.trim_end_matches('/').to_owned() + "0";
-        let range = json!({
-            "key": BASE64_STANDARD.encode(&prefix), "range_end": BASE64_STANDARD.encode(end),
-            "keys_only": true,
-        });
-        let answer = self.0.call("kv/range", range).await?;
-        let keys = answer["kvs"].as_array().into_iter().flatten();
-        keys.map(|kv| {
-            let key = BASE64_STANDARD.decode(kv["key"].as_str().unwrap_or_default());
-            let key = String::from_utf8(key.map_err(io::Error::other)?);
-            let key = key.map_err(io::Error::other)?;
-            Ok(key.trim_start_matches(&prefix).to_owned())
-        })
-        .collect()
+        let records = Self::records(&self.0).await?;
+        Ok(records.into_keys().collect())
     }
 }
