@@ -4,7 +4,7 @@ mod traffic;
 
 use std::{collections::BTreeSet, time::Duration};
 
-use ringfence::Balancer;
+use ringfence::{Balancer, View};
 use tokio::time::{Instant, sleep};
 
 /// How long after the registry is back, and was told what is so, a view may lag behind it.
@@ -12,8 +12,15 @@ const IN_TIME: Duration = Duration::from_secs(5);
 
 /// The ids of the instances that may get requests.
 fn usable(balancer: &Balancer) -> BTreeSet<String> {
-    let view = balancer.view();
-    let instances = view.iter().flat_map(|view| view.snapshot().instances());
+    balancer
+        .view()
+        .as_deref()
+        .map(usable_in)
+        .unwrap_or_default()
+}
+
+fn usable_in(view: &View) -> BTreeSet<String> {
+    let instances = view.snapshot().instances().iter();
     let usable = instances.filter(|instance| instance.is_usable());
     usable.map(|instance| instance.id().to_string()).collect()
 }
