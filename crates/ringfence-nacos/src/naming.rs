@@ -71,8 +71,8 @@ pub(crate) trait Naming: Send + Sync + 'static {
     /// Asks the server, past every cache, for all instances of a service.
     fn list<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, Result<Vec<Record>, Failure>>;
 
-    /// Has `wake` called for every change. Doing it again with the same `wake` renews the subscription. That it returns says
-    /// nothing about the server having agreed.
+    /// Has `wake` called for every change. Doing it again with the same `wake` renews the subscription, and has the library ask
+    /// the server what the list is now. That it returns says nothing about the server having agreed.
     fn subscribe<'a>(
         &'a self,
         target: &'a Target,

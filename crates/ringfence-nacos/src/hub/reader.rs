@@ -14,6 +14,10 @@ use crate::naming::{Record, Target};
 
 /// Least time between two reads, so that a burst of changes costs a few.
 const LEAST_PAUSE: Duration = Duration::from_millis(100);
+/// Pause after a read that found a change, or whose subscription is new. The library announces nothing when a push says what it
+/// last knew, which may be older than what was read here: a change that is taken back would go unnoticed. Longer than a server
+/// gathers changes into one push and than the library takes to read for itself after subscribing, a second each.
+const CONFIRM_PAUSE: Duration = Duration::from_secs(2);
 /// Pause after a failed read. The library connects anew when it is asked, so asking often shortens an outage.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// Pause after a read that the server refused: it will not change its mind at once.
@@ -52,6 +56,7 @@ impl Reader {
         let started = Instant::now();
         self.signals.reading.store(true, Ordering::Release);
         let announced = self.signals.wake.take_announced();
+        let renewed = self.signals.renew.load(Ordering::Acquire);
         let reading = self.attempt().await;
         let pause = match &reading {
             Ok(records) => {
@@ -62,7 +67,11 @@ impl Reader {
                     self.signals.renew.store(true, Ordering::Release);
                 }
                 *last = Some(records.clone());
-                self.timing.poll_interval
+                if changed || renewed {
+                    self.timing.poll_interval.min(CONFIRM_PAUSE)
+                } else {
+                    self.timing.poll_interval
+                }
             }
             Err(failure) => {
                 // What was subscribed may not be any more, on a server that restarted or that refused.

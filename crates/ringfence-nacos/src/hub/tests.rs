@@ -121,6 +121,57 @@ async fn a_change_that_nobody_announced_is_found_and_the_subscription_renewed() 
     );
 }
 
+/// The library announces nothing when a push says what the library last knew, though a read in between said something else.
+#[tokio::test(start_paused = true)]
+async fn a_change_that_is_taken_back_unannounced_is_noticed_soon() {
+    let naming = Scripted::new(Answer::List(records([1])));
+    let hub = Hub::new(naming.clone());
+    let mut watcher = join(&hub, "a");
+    assert_eq!(ports(&watcher.next().await), [1]);
+    sleep(Duration::from_secs(5)).await;
+    naming.stand(Answer::List(records([2])));
+    naming.announce(1);
+    while ports(&watcher.next().await) != [2] {}
+    naming.stand(Answer::List(records([1])));
+    let began = Instant::now();
+    while ports(&watcher.next().await) != [1] {}
+    assert!(
+        began.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        began.elapsed()
+    );
+}
+
+/// After an outage the library's knowledge is from before it.
+#[tokio::test(start_paused = true)]
+async fn a_list_read_after_an_outage_is_soon_read_again() {
+    let naming = Scripted::new(Answer::List(records([1])));
+    let hub = Hub::new(naming.clone());
+    let mut watcher = join(&hub, "a");
+    assert_eq!(ports(&watcher.next().await), [1]);
+    naming.then(Answer::Fail(ErrorKind::Unavailable));
+    while watcher.next().await.is_ok() {}
+    assert_eq!(ports(&watcher.next().await), [1]);
+    naming.stand(Answer::List(records([2])));
+    let began = Instant::now();
+    while ports(&watcher.next().await) != [2] {}
+    assert!(
+        began.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        began.elapsed()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_rests_is_read_once_an_interval() {
+    let naming = Scripted::new(Answer::List(records([1])));
+    let hub = Hub::new(naming.clone());
+    let _watcher = join(&hub, "a");
+    sleep(Duration::from_secs(100)).await;
+    let lists = naming.counts().lists;
+    assert!((9..=14).contains(&lists), "{lists} reads in 100 s");
+}
+
 #[tokio::test(start_paused = true)]
 async fn b33_every_recovery_renews_the_subscription() {
     let naming = Scripted::new(Answer::List(records([1])));

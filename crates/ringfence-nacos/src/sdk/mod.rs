@@ -45,6 +45,17 @@ impl Naming for SdkNaming {
             let service = self.0.ready().await?;
             let listener = wake.clone() as Arc<dyn NamingEventListener>;
             let (name, group) = (target.service.to_string(), target.group.to_string());
+            // A subscription that is ended first has the library read the list a second later. One that is only repeated leaves
+            // it with what it knew before an outage, and a push that says the same is announced to nobody.
+            let ended = service.unsubscribe(
+                name.clone(),
+                Some(group.clone()),
+                Vec::new(),
+                listener.clone(),
+            );
+            if let Err(error) = ended.await {
+                tracing::debug!(service = %target, reason = Failure::from(error).message(), "no old subscription ended");
+            }
             let subscribed = service.subscribe(name, Some(group), Vec::new(), listener);
             subscribed.await.map_err(Failure::from)
         })
