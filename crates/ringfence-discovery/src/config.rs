@@ -37,7 +37,7 @@ impl Default for WatchConfig {
     fn default() -> Self {
         Self {
             backoff_base: Duration::from_millis(100),
-            backoff_max: Duration::from_secs(30),
+            backoff_max: Duration::from_secs(3),
             resync_interval: Some(Duration::from_secs(300)),
             resync_jitter_percent: 20,
             fetch_timeout: Duration::from_secs(5),
@@ -58,7 +58,8 @@ impl WatchConfig {
         self.backoff_base
     }
 
-    /// Largest ceiling of a wait. Default 30 s.
+    /// Largest ceiling of a wait. Default 3 s, so that a registry that comes back after any time is followed again within five
+    /// seconds; where thousands of clients share a small registry, a larger one spares it.
     #[must_use]
     pub fn backoff_max(&self) -> Duration {
         self.backoff_max

@@ -51,7 +51,7 @@
 //! | Order | A state that is older than a reported one, as far as revisions or the order of asking can tell, is not reported. A registry that was reset to low revisions is believed once a fresh read confirms it. |
 //! | Completeness | Every reported snapshot is whole and checked; bad records are left out, counted and shown. Of several changes in a row the last one is reported, the others may be skipped. |
 //! | Staleness | A change that a dead watch does not tell is found by a read: within 23 s (three quarters of `stale_after`) where the registry was silent, else within the resync interval. Data without contact for 30 s is marked and stays in use. |
-//! | Load | Waits after failures are drawn from zero to a ceiling that doubles from 100 ms to 30 s. A read has a time limit and at most one is under way per service. |
+//! | Load | Waits after failures are drawn from zero to a ceiling that doubles from 100 ms to 3 s. A read has a time limit and at most one is under way per service. |
 //! | Lifetime | A supervisor starts no task. Dropping it ends its watch, its read and its timers; a source ends its sockets and tasks with the stream. |
 //! | Memory | At most one state is pending; nothing queues, and no source is held up by a slow reader. |
 
