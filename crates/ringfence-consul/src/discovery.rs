@@ -55,6 +55,10 @@ impl Discovery for ConsulDiscovery {
         NAME
     }
 
+    fn registry(&self) -> String {
+        self.reader.config.registry()
+    }
+
     fn watch(&self, service: &ServiceKey) -> BoxStream<'static, Result<Update, DiscoveryError>> {
         unfold(
             Watch::new(Arc::clone(&self.reader), service.clone()),
