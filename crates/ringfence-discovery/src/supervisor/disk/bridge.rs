@@ -129,3 +129,6 @@ impl Bridge {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
