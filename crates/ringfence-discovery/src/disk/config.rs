@@ -19,10 +19,12 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// tells its age.
 ///
 /// A file that is cut, altered, too old, of another version or of another service is ignored, and so is, on Unix, one of
-/// another user or one that others may write, since it decides where requests go. Where nothing can be written everything
-/// works but the copy. [`WatchCounters`](crate::WatchCounters) counts both, and the log tells why.
+/// another user or one that others may write, since it decides where requests go. (Volumes whose files are given to a group
+/// when they are mounted, as by Kubernetes' `fsGroup`, are therefore of no use.) Where nothing can be written everything works
+/// but the copy. [`WatchCounters`](crate::WatchCounters) counts both, and the log tells why.
 ///
-/// Several processes may share a folder; each writes whole files. Clients of one registry with different credentials have
+/// A file is written beside the requests and the watch, at most once per second; of several states the last one counts. A
+/// program that ends at once may leave the state before. Several processes may share a folder; each writes whole files. Clients of one registry with different credentials have
 /// the same files: give them a folder each where they do not see the same instances.
 ///
 /// # Examples

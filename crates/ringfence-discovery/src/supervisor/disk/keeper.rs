@@ -16,6 +16,8 @@ use tokio::{
 
 use crate::{DiskSnapshots, ServiceState, WatchCounters, disk::Store};
 
+/// Least time between two jobs, so that a service that flaps does not keep the disk busy.
+const SPACING: Duration = Duration::from_secs(1);
 /// Least time between two tries that are only made because the first one failed.
 const RETRY_AFTER: Duration = Duration::from_secs(60);
 
@@ -27,6 +29,8 @@ pub(super) struct Keeper {
     confirm_at: Option<Instant>,
     under_way: Option<JoinHandle<io::Result<()>>>,
     next: Option<Job>,
+    /// From when on the next job may begin.
+    next_at: Option<Instant>,
     /// Why the last write failed.
     failure: Option<String>,
 }
@@ -53,6 +57,7 @@ impl Keeper {
             confirm_at: None,
             under_way: None,
             next: None,
+            next_at: None,
             failure: None,
         }
     }
@@ -71,6 +76,14 @@ impl Keeper {
         });
     }
 
+    /// When the next job may begin, if there is one.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        match (&self.under_way, &self.next) {
+            (None, Some(_)) => self.next_at,
+            _ => None,
+        }
+    }
+
     /// Carries on with the jobs. Nothing follows from how they end.
     pub(super) fn poll(
         &mut self,
@@ -84,13 +97,14 @@ impl Keeper {
                     return;
                 };
                 self.under_way = None;
-                self.on_end(
-                    ended.unwrap_or_else(|error| Err(io::Error::other(error))),
-                    now,
-                    counters,
-                );
+                let ended = ended.unwrap_or_else(|error| Err(io::Error::other(error)));
+                self.on_end(ended, now, counters);
+            }
+            if self.next_at.is_some_and(|at| at > now) {
+                return;
             }
             let Some(job) = self.next.take() else { return };
+            self.next_at = Some(now + SPACING);
             let store = Arc::clone(&self.store);
             self.under_way = Some(spawn_blocking(move || job.run(&store)));
         }

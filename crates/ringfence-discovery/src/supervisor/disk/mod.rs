@@ -74,9 +74,10 @@ impl Supervisor {
     pub(super) fn disk_deadline(&self) -> Option<Instant> {
         let disk = self.disk.as_ref()?;
         if self.ledger.has_state() {
-            return None;
+            disk.keeper.deadline()
+        } else {
+            disk.bridge.deadline()
         }
-        disk.bridge.deadline()
     }
 
     /// Whether a live state has to wait for the copy, which is put in its place first where it contradicts it.
