@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ringfence_discovery::{DiskSnapshots, WatchConfig};
+use ringfence_discovery::{DiskSnapshots, Provenance, WatchConfig};
 use ringfence_testkit::Warnings;
 
 use super::{away, copies, counters, folder, kept, says};
@@ -28,6 +28,22 @@ async fn a_state_that_is_held_is_not_written() {
     assert_eq!(next_change(&mut supervisor).await, "ab");
     changes(&mut supervisor, millis(1)).await;
     assert_eq!(kept(&dir).await.as_deref(), Some("ab"));
+}
+
+/// A client library that answers from a cache of its own confirms nothing.
+#[tokio::test(start_paused = true)]
+async fn what_a_source_did_not_read_live_is_not_written() {
+    let dir = folder();
+    let mut cached = list("a");
+    cached.provenance = Provenance::disk("script", secs(7_200));
+    let script = says(&cached);
+    let mut supervisor = script.supervise(copies(&dir));
+    assert_eq!(next_change(&mut supervisor).await, "a");
+    changes(&mut supervisor, secs(60)).await;
+    assert_eq!(counters(&supervisor).disk_writes, 0);
+    script.push(Ok(list("a")));
+    changes(&mut supervisor, millis(1)).await;
+    assert_eq!(counters(&supervisor).disk_writes, 1);
 }
 
 #[tokio::test(start_paused = true)]
