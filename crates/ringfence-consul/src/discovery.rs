@@ -63,6 +63,10 @@ impl Discovery for ConsulDiscovery {
         NAME
     }
 
+    fn registry(&self) -> String {
+        self.reader.config.registry()
+    }
+
     fn watch(&self, service: &ServiceKey) -> BoxStream<'static, Result<Update, DiscoveryError>> {
         let (reader, key) = (Arc::clone(&self.reader), service.clone());
         self.shared.watch(service.clone(), move || {

@@ -2,6 +2,9 @@ use std::time::Duration;
 
 use ringfence_core::ConfigError;
 
+#[cfg(feature = "disk")]
+use crate::DiskSnapshots;
+
 const MAX_DURATION: Duration = Duration::from_secs(24 * 60 * 60);
 const MIN_DURATION: Duration = Duration::from_millis(1);
 
@@ -31,6 +34,8 @@ pub struct WatchConfig {
     empty_hold: Option<Duration>,
     max_loss_percent: Option<u8>,
     seed: Option<u64>,
+    #[cfg(feature = "disk")]
+    disk_snapshots: Option<DiskSnapshots>,
 }
 
 impl Default for WatchConfig {
@@ -45,6 +50,8 @@ impl Default for WatchConfig {
             empty_hold: Some(Duration::from_secs(10)),
             max_loss_percent: Some(50),
             seed: None,
+            #[cfg(feature = "disk")]
+            disk_snapshots: None,
         }
     }
 }
@@ -144,7 +151,7 @@ impl WatchConfig {
         Ok(self)
     }
 
-    /// Data never counts as stale, and a silent registry is not asked.
+    /// Data read live never counts as stale, and a silent registry is not asked.
     #[must_use]
     pub fn without_staleness(mut self) -> Self {
         self.stale_after = None;
@@ -210,6 +217,21 @@ impl WatchConfig {
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
+        self
+    }
+
+    /// Where copies of the service are kept on disk for starts while the registry is away. `None` (default): nowhere.
+    #[cfg(feature = "disk")]
+    #[must_use]
+    pub fn disk_snapshots(&self) -> Option<&DiskSnapshots> {
+        self.disk_snapshots.as_ref()
+    }
+
+    /// Keeps copies of the service on disk and uses them at a start while the registry is away.
+    #[cfg(feature = "disk")]
+    #[must_use]
+    pub fn with_disk_snapshots(mut self, snapshots: DiskSnapshots) -> Self {
+        self.disk_snapshots = Some(snapshots);
         self
     }
 }
