@@ -8,7 +8,7 @@ use std::{
 };
 
 use ringfence_discovery::{BoxFuture, ErrorKind};
-use tokio::time::sleep;
+use tokio::{sync::watch, time::sleep};
 
 use crate::{
     failure::Failure,
@@ -27,6 +27,7 @@ pub(crate) enum Answer {
 #[derive(Default)]
 pub(crate) struct Scripted {
     state: Mutex<State>,
+    links: watch::Sender<u64>,
 }
 
 #[derive(Default)]
@@ -76,6 +77,11 @@ impl Scripted {
         self.lock().subscribed.clear();
     }
 
+    /// The connection was cut and made anew, and no read failed.
+    pub(crate) fn relink(&self) {
+        self.links.send_modify(|links| *links += 1);
+    }
+
     pub(crate) fn hang_unsubscribes(&self, hang: bool) {
         self.lock().deaf_unsubscribe = hang;
     }
@@ -94,6 +100,10 @@ impl Scripted {
 }
 
 impl Naming for Scripted {
+    fn links(&self) -> Option<watch::Receiver<u64>> {
+        Some(self.links.subscribe())
+    }
+
     fn list<'a>(&'a self, _: &'a Target) -> BoxFuture<'a, Result<Vec<Record>, Failure>> {
         let answer = {
             let mut state = self.lock();

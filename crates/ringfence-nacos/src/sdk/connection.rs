@@ -7,6 +7,7 @@ use nacos_sdk::api::{
     props::ClientProps,
 };
 use ringfence_discovery::{BoxFuture, ErrorKind};
+use tokio::sync::watch;
 
 use super::cache;
 use crate::{NacosConfig, auth::Auth, failure::Failure, relay, relay::Relay};
@@ -38,6 +39,11 @@ impl Connection {
             auth.ensure().await?;
         }
         self.service().await
+    }
+
+    /// Tells of every connection to a server that is made or ends from now on; `None` before the first call, and where there is no relay.
+    pub(crate) fn links(&self) -> Option<watch::Receiver<u64>> {
+        self.relay.get()?.as_ref().map(Relay::links)
     }
 
     /// What a call failed with; after a refusal the token is renewed before the next.
