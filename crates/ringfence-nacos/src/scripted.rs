@@ -8,7 +8,7 @@ use std::{
 };
 
 use ringfence_discovery::{BoxFuture, ErrorKind};
-use tokio::time::sleep;
+use tokio::{sync::watch, time::sleep};
 
 use crate::{
     failure::Failure,
@@ -27,6 +27,7 @@ pub(crate) enum Answer {
 #[derive(Default)]
 pub(crate) struct Scripted {
     state: Mutex<State>,
+    links: watch::Sender<u64>,
 }
 
 #[derive(Default)]
@@ -83,6 +84,11 @@ impl Scripted {
         self.lock().failing_subscribes = times;
     }
 
+    /// The connection was cut and made anew, and no read failed.
+    pub(crate) fn relink(&self) {
+        self.links.send_modify(|links| *links += 1);
+    }
+
     pub(crate) fn hang_unsubscribes(&self, hang: bool) {
         self.lock().deaf_unsubscribe = hang;
     }
@@ -101,6 +107,10 @@ impl Scripted {
 }
 
 impl Naming for Scripted {
+    fn links(&self) -> Option<watch::Receiver<u64>> {
+        Some(self.links.subscribe())
+    }
+
     fn list<'a>(&'a self, _: &'a Target) -> BoxFuture<'a, Result<Vec<Record>, Failure>> {
         let answer = {
             let mut state = self.lock();
