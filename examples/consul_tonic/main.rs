@@ -42,7 +42,7 @@ async fn main() -> ExitCode {
 async fn run(report: &mut Report) -> Result<(), BoxError> {
     let registry = Registry::consul();
     registry.check().await?;
-    // Names of its own for each run, so that runs do not meet: Consul wants ids that no other service of its agent has.
+    // Names of its own for each run, so that runs do not meet.
     let run = std::process::id();
     let service = ServiceKey::new(format!("consul-tonic-{run}"));
 

@@ -73,7 +73,7 @@ impl Registry for OnConsul {
         let path = format!("/v1/health/service/{}?passing=1", service().name());
         let list = self.ask("GET", &path, Value::Null).await?;
         let ids = list.as_array().into_iter().flatten();
-        let ids = ids.filter_map(|entry| entry["Service"]["ID"].as_str());
+        let ids = ids.filter_map(|entry| entry["Service"]["Meta"]["ringfence-id"].as_str());
         Ok(ids.map(str::to_owned).collect())
     }
 }
