@@ -1,6 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
-use crate::{Codec, Credentials, EtcdTls, NativeCodec, discovery::NAME};
+use crate::{Codec, Credentials, EtcdConfigError, EtcdTls, NAME, NativeCodec};
 
 /// Where etcd is, how to talk to it, and how the records in it look.
 ///
@@ -29,45 +29,6 @@ pub struct EtcdConfig {
     pub(crate) max_value_len: usize,
     #[cfg(feature = "register")]
     pub(crate) lease_ttl: Duration,
-}
-
-/// Why an [`EtcdConfig`] cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum EtcdConfigError {
-    /// There is no endpoint.
-    #[error("at least one endpoint is needed")]
-    NoEndpoints,
-    /// An endpoint is no `host:port` and no `http` or `https` URL of one. Its text is not shown: it may hold a password.
-    #[error(
-        "endpoint {position} is not of the form [http[s]://]host:port, without user, path and query"
-    )]
-    Endpoint {
-        /// Its position in the list, from 1.
-        position: usize,
-    },
-    /// An endpoint says `http` and TLS is set up, or says `https` and TLS is not.
-    #[error("endpoint {position} has scheme {scheme}, which does not fit the TLS settings")]
-    Scheme {
-        /// Its position in the list, from 1.
-        position: usize,
-        /// Its scheme.
-        scheme: &'static str,
-    },
-    /// The CA given holds no usable certificate.
-    #[error("the CA has no usable certificate in PEM form")]
-    Ca,
-    /// The client certificate or its key cannot be read.
-    #[error("the client certificate or its private key is not in PEM form")]
-    Identity,
-    /// A number is outside its range.
-    #[error("{name} must be {range}")]
-    Range {
-        /// Which setting.
-        name: &'static str,
-        /// Its legal range.
-        range: &'static str,
-    },
 }
 
 impl EtcdConfig {

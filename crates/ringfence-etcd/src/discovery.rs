@@ -2,9 +2,7 @@ use std::sync::Arc;
 
 use ringfence_discovery::{BoxFuture, BoxStream, Discovery, DiscoveryError, ServiceKey, Update};
 
-use crate::{EtcdConfig, EtcdConfigError, connection::Pool, watch};
-
-pub(crate) const NAME: &str = "etcd";
+use crate::{EtcdConfig, EtcdConfigError, NAME, connection::Pool, watch};
 
 /// Instances from etcd: a reading of all records of a service, and a watch from the revision after it.
 ///

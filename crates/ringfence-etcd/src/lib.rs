@@ -47,11 +47,13 @@
 //! | Memory | At most 50,000 keys per service and 16 MiB per message. |
 //! | Lifetime | All streams of one `EtcdDiscovery` share one connection, which is closed with the last of them. |
 
+mod clip;
 mod codec;
 mod config;
 mod connection;
 mod credentials;
 mod discovery;
+mod error;
 #[cfg(feature = "register")]
 mod register;
 mod tls;
@@ -59,9 +61,10 @@ mod watch;
 
 pub use self::{
     codec::{Codec, DecodeError, GrpcNamingCodec, KitexCodec, KratosCodec, NativeCodec, Record},
-    config::{EtcdConfig, EtcdConfigError},
+    config::EtcdConfig,
     credentials::Credentials,
     discovery::EtcdDiscovery,
+    error::EtcdConfigError,
     tls::EtcdTls,
 };
 #[cfg(feature = "register")]
@@ -69,3 +72,6 @@ pub use self::{
     codec::{EncodeError, EncodedRecord},
     register::EtcdRegistrar,
 };
+
+/// Name of the source.
+const NAME: &str = "etcd";

@@ -3,7 +3,7 @@ use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 use ringfence_discovery::FieldMapping;
 
 use crate::{
-    NAME, NacosLogin,
+    NAME, NacosConfigError, NacosLogin,
     names::{self, DEFAULT_GROUP, PUBLIC},
     server::Server,
 };
@@ -217,20 +217,6 @@ impl NacosConfig {
             name.push_str(&format!(" mapping={:?}", self.mapping));
         }
         name
-    }
-}
-
-/// A setting of [`NacosConfig`], or the name of a service, is not legal.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field} must be {expected}")]
-pub struct NacosConfigError {
-    field: &'static str,
-    expected: &'static str,
-}
-
-impl NacosConfigError {
-    pub(crate) fn new(field: &'static str, expected: &'static str) -> Self {
-        Self { field, expected }
     }
 }
 

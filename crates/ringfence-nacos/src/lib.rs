@@ -66,6 +66,7 @@ mod auth;
 mod client;
 mod config;
 mod discovery;
+mod error;
 mod failure;
 mod hub;
 mod login;
@@ -81,9 +82,7 @@ mod sdk;
 mod server;
 
 pub use self::{
-    config::{NacosConfig, NacosConfigError},
-    discovery::NacosDiscovery,
-    login::NacosLogin,
+    config::NacosConfig, discovery::NacosDiscovery, error::NacosConfigError, login::NacosLogin,
 };
 
 #[cfg(feature = "register")]

@@ -14,11 +14,10 @@ use std::fmt;
 use ringfence_core::{Instance, InstanceError};
 use ringfence_discovery::{Mapped, RejectedRecord, ServiceKey};
 
-use crate::connection::clip;
-
 pub use self::{
     kitex::KitexCodec, kratos::KratosCodec, naming::GrpcNamingCodec, native::NativeCodec,
 };
+use crate::clip::clip;
 
 /// A layout of the records of a service: which keys they have, and what their values mean.
 ///

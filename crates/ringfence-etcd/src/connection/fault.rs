@@ -6,8 +6,7 @@ use etcd_client::Error;
 use ringfence_discovery::{DiscoveryError, ErrorKind};
 use tonic::{Code, Status};
 
-/// Longest text of a server that is kept.
-const MAX_TEXT: usize = 200;
+use crate::clip::clip;
 
 /// What can be done about a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,12 +152,6 @@ fn fault_of(status: &Status) -> Fault {
 
 fn describe(status: &Status) -> String {
     format!("{:?}: {}", status.code(), clip(status.message()))
-}
-
-/// Bounds foreign text and takes out what could break a log line.
-pub(crate) fn clip(text: &str) -> String {
-    let printable = text.chars().map(|c| if c.is_control() { ' ' } else { c });
-    printable.take(MAX_TEXT).collect()
 }
 
 #[cfg(test)]

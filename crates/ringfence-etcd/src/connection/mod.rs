@@ -17,7 +17,7 @@ use etcd_client::{Client, Error};
 use tokio::time::timeout;
 
 pub(crate) use self::{
-    fault::{Failure, Fault, clip},
+    fault::{Failure, Fault},
     slot::{Link, Token},
 };
 use self::{gate::Gate, slot::Slot};

@@ -9,9 +9,8 @@ use ringfence_discovery::{
 
 use super::write::{self, Found};
 use crate::{
-    EncodeError,
+    EncodeError, NAME,
     connection::{Failure, Fault, Link, Pool},
-    discovery::NAME,
 };
 
 pub(super) struct Entry {

@@ -11,9 +11,7 @@ use ringfence_discovery::{
 };
 
 use self::entry::Entry;
-use crate::{
-    EtcdConfig, EtcdConfigError, connection::Pool, discovery::NAME, watch::checked_prefix,
-};
+use crate::{EtcdConfig, EtcdConfigError, NAME, connection::Pool, watch::checked_prefix};
 
 /// Registers instances in etcd, in the layout of the configuration's [`Codec`](crate::Codec).
 ///

@@ -11,9 +11,8 @@ use ringfence_discovery::{BoxStream, DiscoveryError, Provenance, ServiceKey, Upd
 use self::follow::{End, Follow, News};
 pub(crate) use self::{list::list, view::View};
 use crate::{
-    Codec,
+    Codec, NAME,
     connection::{Failure, Fault, Link, Pool},
-    discovery::NAME,
 };
 
 /// Wait before the second reading in a row that brought no working watch; it doubles up to [`MAX_WAIT`].

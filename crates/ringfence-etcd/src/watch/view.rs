@@ -7,7 +7,8 @@ use ringfence_discovery::{Provenance, RejectedRecord, ServiceKey, Update};
 
 use crate::{
     Codec, Record,
-    connection::{Failure, Fault, clip},
+    clip::clip,
+    connection::{Failure, Fault},
 };
 
 /// What a key stands for.
