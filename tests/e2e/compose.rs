@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-/// The registries, each with its port and the path that is seeded.
+/// The registries: names of their services, and of what seeds them.
 const REGISTRIES: [&str; 3] = ["consul", "etcd", "nacos"];
 
 fn root() -> PathBuf {
