@@ -238,29 +238,17 @@ impl ConsulConfig {
     /// Names what is read: whatever changes the lists, and no token.
     pub(crate) fn registry(&self) -> String {
         let mut name = format!("{NAME} {}", self.address.trim_end_matches('/'));
-        let mut add = |part: &str, value: &dyn fmt::Debug, ordinary: bool| {
-            if !ordinary {
-                name.push_str(&format!(" {part}={value:?}"));
-            }
-        };
         let mut tags = self.tags.clone();
         tags.sort();
-        for (part, value) in [
-            ("datacenter", &self.datacenter),
-            ("namespace", &self.namespace),
-            ("partition", &self.partition),
-            ("filter", &self.filter),
-        ] {
-            add(part, value, value.is_none());
-        }
-        add("tags", &tags, tags.is_empty());
-        let (meaning, warning) = (self.key_namespace, self.warning);
-        add("key", &meaning, meaning == KeyNamespace::default());
-        add("warning", &warning, warning == WarningPolicy::default());
-        let is_ordinary = self.identity == InstanceIdentity::default();
-        add("identity", &self.identity, is_ordinary);
-        let is_ordinary = self.mapping == FieldMapping::default();
-        add("mapping", &self.mapping, is_ordinary);
+        unless_default(&mut name, "datacenter", &self.datacenter);
+        unless_default(&mut name, "namespace", &self.namespace);
+        unless_default(&mut name, "partition", &self.partition);
+        unless_default(&mut name, "filter", &self.filter);
+        unless_default(&mut name, "tags", &tags);
+        unless_default(&mut name, "key", &self.key_namespace);
+        unless_default(&mut name, "warning", &self.warning);
+        unless_default(&mut name, "identity", &self.identity);
+        unless_default(&mut name, "mapping", &self.mapping);
         name
     }
 
@@ -287,6 +275,12 @@ impl ConsulConfig {
             Some((setting, _, expected)) => Err(ConsulConfigError::Range { setting, expected }),
             None => self.token.as_ref().map_or(Ok(()), ConsulToken::check),
         }
+    }
+}
+
+fn unless_default<T: Default + PartialEq + fmt::Debug>(name: &mut String, part: &str, value: &T) {
+    if *value != T::default() {
+        name.push_str(&format!(" {part}={value:?}"));
     }
 }
 

@@ -5,7 +5,7 @@
 //! [`FieldMapping::for_nacos`](ringfence_discovery::FieldMapping::for_nacos), of which each line can be changed.
 //!
 //! Not here: Nacos's configuration service, TLS (the client library has it for all connections of a process or for none), and
-//! persistence of lists, which is not the registry's business.
+//! copies of lists on disk, which `WatchConfig::with_disk_snapshots` brings for all sources.
 //!
 //! # Example
 //! ```no_run
@@ -43,7 +43,7 @@
 //! | it | therefore here |
 //! |---|---|
 //! | announces changes out of order, the oldest last | an announcement only makes the list be read |
-//! | calls a subscription made that the server refused, or forgot | the list is read every 10 s as well; a change found so, and every recovery, renews the subscription |
+//! | calls a subscription made that the server refused, or forgot | the list is read every 10 s as well; a change found so, every recovery, and every connection that ends or is made, renews the subscription |
 //! | cannot be shut down: a dropped one keeps its socket, tasks and registrations | one per servers, namespace and login **for the life of the process**; watching and ending to watch never adds a connection |
 //! | ends everybody's subscription with one watcher's | one subscription per service, counted; the last watcher ends it |
 //! | waits up to 64 s before it connects anew, and for ever for a hung server | it connects to a relay on a loopback port of this process, which finds a server within a second. Where no port can be had, it connects directly |

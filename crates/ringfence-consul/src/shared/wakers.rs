@@ -45,8 +45,8 @@ impl Wakers {
     }
 
     pub(super) fn wake_all(&self) {
-        // Each keeps its waker anew when it is polled. As everywhere here, the lock is free before a waker is used or dropped, since
-        // both may run what others wrote.
+        // Each keeps its waker anew when it is polled. As everywhere here, the lock is free before a waker is used or dropped,
+        // since both may run what others wrote.
         let waiting = mem::take(&mut self.lock().by_ticket);
         waiting.into_values().for_each(Waker::wake);
     }

@@ -24,8 +24,9 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// but the copy. [`WatchCounters`](crate::WatchCounters) counts both, and the log tells why.
 ///
 /// A file is written beside the requests and the watch, at most once per second; of several states the last one counts. A
-/// program that ends at once may leave the state before. Several processes may share a folder; each writes whole files. Clients of one registry with different credentials have
-/// the same files: give them a folder each where they do not see the same instances.
+/// program that ends at once may leave the state before. Several processes may share a folder; each writes whole files.
+/// Clients of one registry with different credentials have the same files: give them a folder each where they do not see the
+/// same instances.
 ///
 /// # Examples
 /// ```

@@ -41,7 +41,8 @@ impl Connection {
         self.service().await
     }
 
-    /// Tells of every connection to a server that is made or ends from now on; `None` before the first call, and where there is no relay.
+    /// Tells of every connection to a server that is made or ends from now on; `None` before the first call, and where there is no
+    /// relay.
     pub(crate) fn links(&self) -> Option<watch::Receiver<u64>> {
         self.relay.get()?.as_ref().map(Relay::links)
     }
