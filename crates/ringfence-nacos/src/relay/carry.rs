@@ -6,6 +6,7 @@ use tokio::{
         TcpStream,
         tcp::{ReadHalf, WriteHalf},
     },
+    sync::{OwnedSemaphorePermit, watch},
     time::{Instant, sleep, sleep_until, timeout},
 };
 
@@ -32,23 +33,61 @@ impl Drop for Ended<'_> {
 /// The library hung up, or said too much too early.
 struct Gone;
 
-/// Carries one connection of the library to the first server that answers, until either end closes it.
-pub(super) async fn carry(mut library: TcpStream, servers: &Servers) {
+/// Carries one connection of the library to the first server that answers, until either end closes it or the library makes
+/// another one.
+pub(super) async fn carry(
+    mut library: TcpStream,
+    number: u64,
+    place: OwnedSemaphorePermit,
+    servers: &Servers,
+) {
     // Neither is needed for anything but speed.
     let _ = library.set_nodelay(true);
-    let Ok(mut server) = find(&mut library, servers).await else {
+    let found = tokio::select! {
+        found = find(&mut library, servers) => found,
+        () = exceeded(&servers.accepted, number) => return,
+    };
+    let Ok(mut server) = found else {
         return;
     };
+    servers
+        .served
+        .send_modify(|served| *served = number.max(*served));
     servers.links.send_modify(|links| *links += 1);
     // It connects anew when it is asked for something, and on its own some seconds later.
-    let _ended = Ended(servers);
+    let ended = Ended(servers);
     let (from_library, to_library) = library.split();
     let (from_server, to_server) = server.split();
     tokio::select! {
         // The end of one direction is the end of both: neither side of gRPC half-closes a connection.
-        _ = pass(from_library, to_server) => {}
-        _ = pass(from_server, to_library) => {}
+        _ = pass(from_library, to_server) => return,
+        _ = pass(from_server, to_library) => return,
+        () = exceeded(&servers.accepted, number) => {}
     }
+    // At once, while the library is not yet connected anew: it gives up whatever connection it has by then for the end of an old
+    // one. And it would never end this one, whose server sees it answer and keeps what was registered through it.
+    drop((library, place, ended));
+    tokio::select! {
+        () = outlive(&mut server) => {}
+        () = servers.retire.notified() => {}
+        () = async {
+            exceeded(&servers.served, number).await;
+            sleep(servers.linger).await;
+        } => {}
+    }
+}
+
+/// Waits until a later connection than this one is counted there.
+async fn exceeded(count: &watch::Sender<u64>, number: u64) {
+    if count.subscribe().wait_for(|count| *count > number).await.is_err() {
+        std::future::pending().await
+    }
+}
+
+/// Reads what nobody wants to know any more, until the server hangs up.
+async fn outlive(server: &mut TcpStream) {
+    let mut chunk = vec![0; CHUNK];
+    while let Ok(1..) = server.read(&mut chunk).await {}
 }
 
 /// Tries one server after the other, for as long as the library waits.

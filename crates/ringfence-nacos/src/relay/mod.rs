@@ -26,8 +26,11 @@ use tokio::{
 
 use self::carry::carry;
 
-/// Connections at a time. The library has one, and for moments two.
+/// Connections of the library at a time. It has one, and for moments two.
 const MOST: usize = 8;
+/// How long the servers keep a connection that the library has replaced, once its successor is there: what was registered through
+/// it would be gone at once with it, and the library registers again within some 3 s.
+const LINGER: Duration = Duration::from_secs(10);
 
 static BACKGROUND: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
     Builder::new_multi_thread()
@@ -51,6 +54,10 @@ pub(crate) struct Relay {
 impl Relay {
     /// Opens the way to these servers (host and port).
     pub(crate) fn open(servers: Vec<(String, u16)>) -> io::Result<Self> {
+        Self::open_with(servers, LINGER)
+    }
+
+    fn open_with(servers: Vec<(String, u16)>, linger: Duration) -> io::Result<Self> {
         let runtime = background().ok_or_else(|| io::Error::other("no background thread"))?;
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
@@ -59,7 +66,7 @@ impl Relay {
             let _entered = runtime.enter();
             TcpListener::from_std(listener)?
         };
-        let servers = Arc::new(Servers::new(servers));
+        let servers = Arc::new(Servers::new(servers, linger));
         runtime.spawn(accept(listener, servers.clone()));
         Ok(Self { address, servers })
     }
@@ -78,10 +85,16 @@ impl Relay {
     pub(crate) fn reset(&self) {
         self.servers.reset.notify_waiters();
     }
+
+    /// Cuts the connections that the library has replaced, with all that is registered through them.
+    pub(crate) fn retire(&self) {
+        self.servers.retire.notify_waiters();
+    }
 }
 
 async fn accept(listener: TcpListener, servers: Arc<Servers>) {
     let places = Arc::new(Semaphore::new(MOST));
+    let mut number = 0;
     loop {
         let Ok(place) = places.clone().acquire_owned().await else {
             return;
@@ -89,12 +102,13 @@ async fn accept(listener: TcpListener, servers: Arc<Servers>) {
         match listener.accept().await {
             Ok((library, _)) => {
                 let servers = servers.clone();
+                number += 1;
+                servers.accepted.send_replace(number);
                 tokio::spawn(async move {
                     tokio::select! {
                         () = servers.reset.notified() => {}
-                        () = carry(library, &servers) => {}
+                        () = carry(library, number, place, &servers) => {}
                     }
-                    drop(place);
                 });
             }
             // Out of descriptors, as a rule; it passes.
@@ -108,17 +122,27 @@ struct Servers {
     all: Vec<(String, u16)>,
     next: AtomicUsize,
     reset: Notify,
+    retire: Notify,
+    linger: Duration,
+    /// The number of the library's last connection.
+    accepted: watch::Sender<u64>,
+    /// The highest number of a connection that reached a server.
+    served: watch::Sender<u64>,
     /// How often a connection to a server was made or ended.
     links: watch::Sender<u64>,
 }
 
 impl Servers {
-    fn new(all: Vec<(String, u16)>) -> Self {
+    fn new(all: Vec<(String, u16)>, linger: Duration) -> Self {
         Self {
             // Not all processes of a fleet at the same one.
             next: AtomicUsize::new(fastrand::usize(..all.len().max(1))),
             all,
             reset: Notify::new(),
+            retire: Notify::new(),
+            linger,
+            accepted: watch::Sender::new(0),
+            served: watch::Sender::new(0),
             links: watch::Sender::new(0),
         }
     }

@@ -154,6 +154,71 @@ async fn a_reset_cuts_what_is_open_and_nothing_else() {
     hear(&mut library, "1y").await;
 }
 
+async fn closed(socket: &mut TcpStream) {
+    let end = timeout(Duration::from_secs(5), async {
+        while let Ok(1..) = socket.read(&mut [0; 8]).await {}
+    });
+    end.await.expect("closed in time");
+}
+
+async fn open(socket: &mut TcpStream) {
+    let mut chunk = [0; 8];
+    let silence = timeout(Duration::from_millis(300), socket.read(&mut chunk));
+    assert!(silence.await.is_err(), "it is closed, or says something");
+}
+
+/// A connection that reached the server, seen from both ends.
+async fn reached(relay: &Relay, listener: &TcpListener) -> (TcpStream, TcpStream) {
+    let mut library = say(relay, "x").await;
+    let (mut server, _) = listener.accept().await.expect("it connects");
+    server.read_exact(&mut [0; 1]).await.expect("said");
+    server.write_all(b"y").await.expect("open");
+    hear(&mut library, "y").await;
+    (library, server)
+}
+
+/// The library leaves the connection that it replaced open for ever and answers the server's probes there, so that instances
+/// registered through it stay; and it gives up its new one when the old one ends later.
+#[tokio::test]
+async fn a_replaced_connection_ends_for_the_library_at_once_and_for_the_server_when_its_successor_had_time() {
+    let (listener, at) = bound().await;
+    let linger = Duration::from_secs(1);
+    let relay = Relay::open_with(vec![at], linger).expect("open");
+    let (mut library, mut server) = reached(&relay, &listener).await;
+    open(&mut library).await;
+    let mut next = say(&relay, "x").await;
+    closed(&mut library).await;
+    // However long it takes until a server is there for the next one.
+    sleep(linger).await;
+    open(&mut server).await;
+    let (mut next_server, _) = listener.accept().await.expect("it connects");
+    next_server.write_all(b"y").await.expect("open");
+    hear(&mut next, "y").await;
+    open(&mut server).await;
+    closed(&mut server).await;
+    open(&mut next).await;
+
+    let (mut last, _last_server) = reached(&relay, &listener).await;
+    closed(&mut next).await;
+    relay.retire();
+    let began = Instant::now();
+    // What the library said first.
+    next_server.read_exact(&mut [0; 1]).await.expect("said");
+    closed(&mut next_server).await;
+    assert!(began.elapsed() < linger / 2, "{:?}", began.elapsed());
+    open(&mut last).await;
+}
+
+#[tokio::test]
+async fn replaced_connections_make_room() {
+    let (listener, at) = bound().await;
+    let relay = Relay::open(vec![at]).expect("open");
+    let mut kept = Vec::new();
+    for _ in 0..3 * MOST {
+        kept.push(reached(&relay, &listener).await);
+    }
+}
+
 /// B33: the server has forgotten a connection that is open. The library would go on with it for ever.
 #[tokio::test]
 async fn a_connection_that_the_server_forgot_is_cut_so_that_the_library_makes_another() {
