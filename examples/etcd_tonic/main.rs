@@ -22,17 +22,9 @@ use ringfence::{
 };
 use ringfence_echo::{EchoClient, EchoRequest, EchoServer};
 use ringfence_examples::{
-    BoxError, Caller, Fleet, Registry, Report, Role, judge, tour, writes_are_refused,
+    BoxError, Caller, Fleet, Registry, Report, Role, SERVERS, judge, tour, writes_are_refused,
 };
 use tonic::Request;
-
-/// Name and version of each server.
-const SERVERS: [(&str, &str); 4] = [
-    ("stable-1", "stable"),
-    ("stable-2", "stable"),
-    ("stable-3", "stable"),
-    ("gray-1", "gray"),
-];
 
 #[tokio::main]
 async fn main() -> ExitCode {

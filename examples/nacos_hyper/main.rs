@@ -29,18 +29,10 @@ use ringfence::{
     discovery::Registrar as _,
     nacos::{NacosConfig, NacosDiscovery, NacosLogin, NacosRegistrar},
 };
-use ringfence_examples::{BoxError, Caller, Fleet, Registry, Report, Role, judge, tour};
+use ringfence_examples::{BoxError, Caller, Fleet, Registry, Report, Role, SERVERS, judge, tour};
 use tower::{Service as _, ServiceExt as _};
 
 use self::server::HttpServer;
-
-/// Name and version of each server.
-const SERVERS: [(&str, &str); 4] = [
-    ("stable-1", "stable"),
-    ("stable-2", "stable"),
-    ("stable-3", "stable"),
-    ("gray-1", "gray"),
-];
 
 #[tokio::main]
 async fn main() -> ExitCode {

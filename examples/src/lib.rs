@@ -13,7 +13,7 @@ pub use self::{
     fleet::{Fleet, Server},
     registry::{Registry, Role},
     report::{Report, percent},
-    tour::{Caller, judge, tour, writes_are_refused},
+    tour::{Caller, SERVERS, judge, tour, writes_are_refused},
 };
 
 /// Any error.

@@ -14,6 +14,14 @@ use ringfence::{
 
 use crate::{BoxError, Fleet, Report, Server};
 
+/// Name and version of each server of a [`tour`], which goes by what their ids begin with.
+pub const SERVERS: [(&str, &str); 4] = [
+    ("stable-1", "stable"),
+    ("stable-2", "stable"),
+    ("stable-3", "stable"),
+    ("gray-1", "gray"),
+];
+
 const USERS: usize = 60;
 /// How long the client may take to see a change: registries announce it in milliseconds, and a lost announcement of Nacos is
 /// made up for within 12 s.
