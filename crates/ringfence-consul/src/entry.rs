@@ -89,8 +89,11 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
+/// Records of a list. No service has as many, and trash can be as short as one byte.
+pub(crate) const MAX_RECORDS: usize = 1 << 20;
+
 /// The records of a JSON list, unread. Each is read by itself, so that one with a broken value does not hide the others; a
-/// list that is cut off or whose brackets do not match is refused as a whole.
+/// list that is cut off, whose brackets do not match, or which is endless is refused as a whole.
 pub(crate) fn split_list(body: &[u8]) -> Result<Vec<&[u8]>, DiscoveryError> {
     let malformed =
         || DiscoveryError::new(ErrorKind::Malformed, NAME, "the answer is no whole list");
@@ -118,6 +121,9 @@ pub(crate) fn split_list(body: &[u8]) -> Result<Vec<&[u8]>, DiscoveryError> {
             b'[' => open.push(b']'),
             b'}' | b']' if open.pop() != Some(*byte) => return Err(malformed()),
             b',' if open.is_empty() => {
+                if records.len() == MAX_RECORDS - 1 {
+                    return Err(malformed());
+                }
                 records.push(list.get(start..at).unwrap_or_default());
                 start = at + 1;
             }

@@ -13,6 +13,9 @@ use crate::{
 const NODE_MAINTENANCE: &str = "_node_maintenance";
 const SERVICE_MAINTENANCE: &str = "_service_maintenance:";
 
+/// Records that are told of one by one. A list of trash would take some hundred times its own size.
+const MAX_REJECTED: usize = 1_000;
+
 /// The worst that the checks of an instance and of its node say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum State {
@@ -39,7 +42,7 @@ pub(crate) struct Parsed {
 pub(crate) fn parse(body: &[u8], config: &ConsulConfig) -> Result<Parsed, DiscoveryError> {
     let mut parsed = Parsed::default();
     let records = split_list(body)?;
-    let mut unreadable = 0;
+    let (mut unreadable, mut untold) = (0, 0usize);
     for record in &records {
         match serde_json::from_slice::<Entry>(record) {
             Ok(entry) => match instance(&entry, config) {
@@ -47,8 +50,13 @@ pub(crate) fn parse(body: &[u8], config: &ConsulConfig) -> Result<Parsed, Discov
                     parsed.altered += mapped.altered_tags;
                     parsed.instances.push(mapped.instance);
                 }
+                Err(_) if parsed.rejected.len() >= MAX_REJECTED => untold += 1,
                 Err(reason) => parsed.rejected.push(reason),
             },
+            Err(_) if parsed.rejected.len() >= MAX_REJECTED => {
+                unreadable += 1;
+                untold += 1;
+            }
             Err(error) => {
                 unreadable += 1;
                 // serde quotes foreign text, of any length.
@@ -61,6 +69,10 @@ pub(crate) fn parse(body: &[u8], config: &ConsulConfig) -> Result<Parsed, Discov
     if unreadable > 0 && unreadable == records.len() {
         let message = format!("none of the {unreadable} records can be read");
         return Err(DiscoveryError::new(ErrorKind::Malformed, NAME, message));
+    }
+    if untold > 0 {
+        let reason = format!("{untold} more records cannot be used");
+        parsed.rejected.push(RejectedRecord::new(reason));
     }
     Ok(parsed)
 }

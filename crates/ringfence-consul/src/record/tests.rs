@@ -1,6 +1,7 @@
 use ringfence_core::{Health, Scheme};
 
 use super::*;
+use crate::entry::MAX_RECORDS;
 
 fn config() -> ConsulConfig {
     ConsulConfig::new("http://127.0.0.1:8500")
@@ -224,6 +225,36 @@ fn a_list_without_one_readable_record_is_no_list() {
     let (instances, reasons) = read_with(&config(), &[&record(r#""Port":0"#, "")]);
     assert_eq!((instances.len(), reasons.len()), (0, 1));
     assert_eq!(read_with(&config(), &[]).0.len(), 0);
+}
+
+/// Each would take some hundred times the memory that it took on the way.
+#[test]
+fn a_flood_of_trash_is_counted_and_not_kept() {
+    let good = record(r#""Port":80"#, "");
+    let trash = "1,".repeat(100_000);
+    let (instances, reasons) = read_with(
+        &config(),
+        &[&trash, &good].map(|part| part.trim_end_matches(',')),
+    );
+    assert_eq!(instances.len(), 1);
+    assert_eq!(reasons.len(), MAX_REJECTED + 1);
+    assert!(
+        reasons[MAX_REJECTED].contains("99000 more"),
+        "{}",
+        reasons[MAX_REJECTED]
+    );
+    let illegal = record(r#""Port":0"#, "");
+    let all = vec![&*illegal; MAX_REJECTED + 7];
+    let (_, reasons) = read_with(&config(), &all);
+    assert!(
+        reasons[MAX_REJECTED].contains("7 more"),
+        "{}",
+        reasons[MAX_REJECTED]
+    );
+
+    let endless = format!("[{}1]", "1,".repeat(MAX_RECORDS));
+    let error = parse(endless.as_bytes(), &config()).expect_err("no list");
+    assert!(error.to_string().contains("no whole list"), "{error}");
 }
 
 #[test]

@@ -18,8 +18,8 @@ pub(super) struct Entry {
     service: ServiceKey,
     prefix: String,
     lease: Option<i64>,
-    /// The key that was written with the lease, while it is to be there.
-    key: Option<String>,
+    /// The key that was written with the lease, while it is to be there, and at which revision.
+    key: Option<(String, i64)>,
     /// Keeps the connection.
     link: Option<Arc<Link>>,
 }
@@ -64,8 +64,8 @@ impl Entry {
         };
         match value {
             Some(value) => {
-                write::put(&self.pool, key, value, lease).await?;
-                self.key = Some(key.to_owned());
+                let revision = write::put(&self.pool, key, value, lease).await?;
+                self.key = Some((key.to_owned(), revision));
             }
             None => {
                 self.key = None;
@@ -87,11 +87,13 @@ impl Entry {
             }
             Err(failure) => return Err(failure),
         }
-        let Some(key) = &self.key else {
+        let Some((key, revision)) = &self.key else {
             return Ok(Liveness::Alive);
         };
-        match write::find(&self.pool, key, lease).await? {
+        match write::find(&self.pool, key, lease, *revision).await? {
             Found::Own => Ok(Liveness::Alive),
+            // It may say what the instance was long ago.
+            Found::Late => Ok(Liveness::Gone),
             // Nothing would ever end a record without a lease.
             Found::Nothing | Found::Unleased => Ok(Liveness::Gone),
             Found::Other => {

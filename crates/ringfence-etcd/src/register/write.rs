@@ -13,6 +13,8 @@ pub(super) enum Found {
     Nothing,
     /// Our record.
     Own,
+    /// A record with our lease that was written later than ours: a write that was given up and carried out in the end.
+    Late,
     /// The record of somebody else's lease.
     Other,
     /// A record that no lease will ever end.
@@ -47,30 +49,37 @@ pub(super) async fn revoke(pool: &Pool, lease: i64) -> Result<(), Failure> {
     }
 }
 
-pub(super) async fn put(pool: &Pool, key: &str, value: &[u8], lease: i64) -> Result<(), Failure> {
+/// Writes a record; returns the revision that has it.
+pub(super) async fn put(pool: &Pool, key: &str, value: &[u8], lease: i64) -> Result<i64, Failure> {
     let put = |client: Client| {
         let (key, value) = (key.to_owned(), value.to_vec());
         async move {
             let options = PutOptions::new().with_lease(lease);
-            client.kv_client().put(key, value, Some(options)).await?;
-            Ok::<_, Error>(())
+            let answer = client.kv_client().put(key, value, Some(options)).await?;
+            // Without a number nothing can be told to be later.
+            Ok::<_, Error>(answer.header().map_or(i64::MAX, |header| header.revision()))
         }
     };
-    pool.call("writing a record", put).await?;
-    Ok(())
+    Ok(pool.call("writing a record", put).await?.0)
 }
 
-/// Whose record is under a key.
-pub(super) async fn find(pool: &Pool, key: &str, lease: i64) -> Result<Found, Failure> {
+/// Whose record is under a key, which was last written at `revision`.
+pub(super) async fn find(
+    pool: &Pool,
+    key: &str,
+    lease: i64,
+    revision: i64,
+) -> Result<Found, Failure> {
     let find = |client: Client| {
         let key = key.to_owned();
         async move {
             let options = GetOptions::new().with_keys_only();
             let answer = client.kv_client().get(key, Some(options)).await?;
-            Ok::<_, Error>(match answer.kvs().first().map(|kv| kv.lease()) {
+            Ok::<_, Error>(match answer.kvs().first() {
                 None => Found::Nothing,
-                Some(0) => Found::Unleased,
-                Some(owner) if owner != lease => Found::Other,
+                Some(kv) if kv.lease() == 0 => Found::Unleased,
+                Some(kv) if kv.lease() != lease => Found::Other,
+                Some(kv) if kv.mod_revision() > revision => Found::Late,
                 Some(_) => Found::Own,
             })
         }

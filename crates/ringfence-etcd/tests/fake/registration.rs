@@ -106,6 +106,30 @@ async fn a_lost_lease_and_a_deleted_record_are_made_anew() {
     registration.deregister().await.expect("gone");
 }
 
+/// A member that was frozen carries out what it was sent, long after another one took what came later.
+#[tokio::test]
+async fn a_write_that_was_given_up_and_comes_late_is_put_right() {
+    let etcd = FakeEtcd::start().await;
+    let registration = register(&etcd).await;
+    let lease = lease_of(&etcd).expect("registered");
+    let (key, value) = (key("a").into_bytes(), || {
+        etcd.with(|state| {
+            state
+                .kvs
+                .get(key("a").as_bytes())
+                .map(|kv| kv.value.clone())
+        })
+    });
+    let old = value().expect("registered");
+    registration.drain().await.expect("written");
+    let drained = value().expect("registered");
+    assert_ne!(old, drained);
+    etcd.with(|state| state.transact(&[(&key, Some(&old))], lease));
+    eventually("drained again", || value().as_ref() == Some(&drained)).await;
+    assert_eq!(lease_of(&etcd), Some(lease));
+    registration.deregister().await.expect("gone");
+}
+
 /// B59: a debugger or the host stops the whole process for longer than the lease lives.
 #[tokio::test]
 async fn a_process_that_was_stopped_for_longer_than_its_lease_registers_anew() {

@@ -8,33 +8,45 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{form::Form, slots::Slot};
-use crate::{failure::Failure, naming::Target};
+use super::{desk::Desk, form::Form, slots::Slot};
+use crate::{NAME, failure::Failure, naming::Target};
+
+#[cfg(test)]
+mod tests;
 
 const FAREWELL_PAUSE: Duration = Duration::from_secs(3);
 /// Who may not remove was hardly let register.
 const FAREWELL_REFUSALS: u32 = 3;
+/// Longer than a server takes to give up a connection that is silent.
+const FAREWELL_CHECKS: u32 = 20;
 const FAREWELL_LIMIT: Duration = Duration::from_secs(5);
 
 /// One instance's place on a connection.
-pub(super) struct NacosEntry {
+pub(super) struct NacosEntry<D: Desk = Slot> {
     form: Form,
-    place: Option<Placed>,
+    place: Option<Placed<D>>,
 }
 
-struct Placed {
-    slot: Slot,
+struct Placed<D> {
+    desk: D,
     target: Target,
-    /// What may be on the server: set before it is sent, gone when its removal is confirmed.
+    /// What may be on the server: set before it is sent, gone when it was seen to be gone.
     written: Option<ServiceInstance>,
 }
 
-impl NacosEntry {
-    pub(super) fn new(slot: Slot, form: Form, target: Target) -> Self {
+/// How a removal ended.
+enum Removal {
+    Gone,
+    /// The server agreed and lists the address all the same.
+    StillListed,
+}
+
+impl<D: Desk> NacosEntry<D> {
+    pub(super) fn new(desk: D, form: Form, target: Target) -> Self {
         Self {
             form,
             place: Some(Placed {
-                slot,
+                desk,
                 target,
                 written: None,
             }),
@@ -42,70 +54,55 @@ impl NacosEntry {
     }
 }
 
-impl Placed {
+impl<D: Desk> Placed<D> {
     async fn put(&mut self, instance: ServiceInstance) -> Result<(), Failure> {
-        let connection = &self.slot.connection;
         // Even what fails may be carried out later by the library.
         self.written = Some(instance.clone());
-        let service = connection.ready().await?;
-        let (name, group) = self.names();
-        service
-            .register_instance(name, group, instance)
-            .await
-            .map_err(|error| connection.judge(error))
+        self.desk.register(&self.target, instance).await
     }
 
     async fn is_there(&self, own: &ServiceInstance) -> Result<bool, Failure> {
-        let connection = &self.slot.connection;
-        let service = connection.ready().await?;
-        let (name, group) = self.names();
-        let listed = service
-            .get_all_instances(name, group, Vec::new(), false)
-            .await
-            .map_err(|error| connection.judge(error))?;
+        let listed = self.desk.list(&self.target).await?;
         Ok(listed
             .iter()
             .any(|found| found.ip == own.ip && found.port == own.port))
     }
 
-    async fn remove(&mut self) -> Result<(), Failure> {
+    async fn remove(&mut self) -> Result<Removal, Failure> {
         let Some(written) = self.written.clone() else {
-            return Ok(());
+            return Ok(Removal::Gone);
         };
-        let connection = &self.slot.connection;
-        let service = connection.ready().await?;
-        let (name, group) = self.names();
-        service
-            .deregister_instance(name, group, written)
-            .await
-            .map_err(|error| connection.judge(error))?;
+        self.desk.deregister(&self.target, written.clone()).await?;
+        if self.is_there(&written).await? {
+            // It still belongs to a connection that was lost, and only with that it goes.
+            self.desk.retire();
+            return Ok(Removal::StillListed);
+        }
         self.written = None;
-        Ok(())
+        Ok(Removal::Gone)
     }
 
-    fn names(&self) -> (String, Option<String>) {
-        (
-            self.target.service.to_string(),
-            Some(self.target.group.to_string()),
-        )
-    }
-
-    /// Until the server confirms: while it does not, the library would put the instance back.
+    /// Until it is gone: while the server has not agreed, the library would put the instance back.
     async fn remove_in_the_end(mut self) {
-        let mut refusals = 0;
-        while refusals < FAREWELL_REFUSALS {
+        let (mut refusals, mut checks) = (0, 0);
+        while refusals < FAREWELL_REFUSALS && checks < FAREWELL_CHECKS {
             match timeout(FAREWELL_LIMIT, self.remove()).await {
-                Ok(Ok(())) => return,
+                Ok(Ok(Removal::Gone)) => return,
+                Ok(Ok(Removal::StillListed)) => checks += 1,
                 Ok(Err(failure)) if failure.kind() == ErrorKind::Unauthorized => refusals += 1,
                 _ => {}
             }
             sleep(FAREWELL_PAUSE).await;
         }
-        tracing::warn!(service = %self.target, "the server refuses the removal of an instance");
+        if refusals == FAREWELL_REFUSALS {
+            tracing::warn!(service = %self.target, "the server refuses the removal of an instance");
+        } else {
+            tracing::warn!(service = %self.target, "an instance is listed after its removal; another process may have registered it");
+        }
     }
 }
 
-impl RegistryEntry for NacosEntry {
+impl<D: Desk> RegistryEntry for NacosEntry<D> {
     fn put<'a>(&'a mut self, instance: &'a Instance) -> BoxFuture<'a, Result<(), DiscoveryError>> {
         Box::pin(async move {
             let filled = self.form.fill(instance)?;
@@ -136,15 +133,22 @@ impl RegistryEntry for NacosEntry {
 
     fn remove(&mut self) -> BoxFuture<'_, Result<(), DiscoveryError>> {
         Box::pin(async move {
-            match &mut self.place {
-                Some(place) => place.remove().await.map_err(Failure::into_error),
-                None => Ok(()),
+            let Some(place) = &mut self.place else {
+                return Ok(());
+            };
+            match place.remove().await.map_err(Failure::into_error)? {
+                Removal::Gone => Ok(()),
+                Removal::StillListed => Err(DiscoveryError::new(
+                    ErrorKind::Unavailable,
+                    NAME,
+                    "the server lists the instance after its removal, or another process registered its address",
+                )),
             }
         })
     }
 }
 
-impl Drop for NacosEntry {
+impl<D: Desk> Drop for NacosEntry<D> {
     fn drop(&mut self) {
         if let Some(place) = self.place.take()
             && place.written.is_some()

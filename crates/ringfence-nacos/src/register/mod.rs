@@ -1,5 +1,6 @@
 //! Writing to Nacos: apart from all that reads, and only with the feature `register`.
 
+mod desk;
 mod entry;
 mod form;
 mod slots;
@@ -27,6 +28,8 @@ use crate::{NAME, NacosConfig, discovery::target};
 /// - The first instance of a service in a process uses one connection with those of other services, a second one of the same
 ///   service needs a second: the client library re-registers only one per service and connection after an outage. Connections
 ///   are used again and never closed.
+/// - A removal has ended when the server no longer lists the address. Where another process has registered the same one meanwhile,
+///   it fails in the end, and that one's instance stays.
 /// - Where a removal is given up since no server answers, it goes on in the background until it is confirmed: the library would
 ///   register the instance again with the server's return.
 ///

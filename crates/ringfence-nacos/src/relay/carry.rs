@@ -79,7 +79,12 @@ pub(super) async fn carry(
 
 /// Waits until a later connection than this one is counted there.
 async fn exceeded(count: &watch::Sender<u64>, number: u64) {
-    if count.subscribe().wait_for(|count| *count > number).await.is_err() {
+    if count
+        .subscribe()
+        .wait_for(|count| *count > number)
+        .await
+        .is_err()
+    {
         std::future::pending().await
     }
 }

@@ -87,6 +87,7 @@ impl Relay {
     }
 
     /// Cuts the connections that the library has replaced, with all that is registered through them.
+    #[cfg(any(test, feature = "register"))]
     pub(crate) fn retire(&self) {
         self.servers.retire.notify_waiters();
     }

@@ -180,7 +180,8 @@ async fn reached(relay: &Relay, listener: &TcpListener) -> (TcpStream, TcpStream
 /// The library leaves the connection that it replaced open for ever and answers the server's probes there, so that instances
 /// registered through it stay; and it gives up its new one when the old one ends later.
 #[tokio::test]
-async fn a_replaced_connection_ends_for_the_library_at_once_and_for_the_server_when_its_successor_had_time() {
+async fn a_replaced_connection_ends_for_the_library_at_once_and_for_the_server_when_its_successor_had_time()
+ {
     let (listener, at) = bound().await;
     let linger = Duration::from_secs(1);
     let relay = Relay::open_with(vec![at], linger).expect("open");

@@ -47,6 +47,14 @@ impl Connection {
         self.relay.get()?.as_ref().map(Relay::links)
     }
 
+    /// Ends what is left of connections that were replaced, with all that is registered through them.
+    #[cfg(feature = "register")]
+    pub(crate) fn retire(&self) {
+        if let Some(Some(relay)) = self.relay.get() {
+            relay.retire();
+        }
+    }
+
     /// What a call failed with; after a refusal the token is renewed before the next.
     pub(crate) fn judge(&self, error: SdkError) -> Failure {
         if is_unregistered(&error)

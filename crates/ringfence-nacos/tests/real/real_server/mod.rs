@@ -1,5 +1,7 @@
 #[cfg(feature = "register")]
 mod contract;
+#[cfg(feature = "register")]
+mod freezes;
 mod login;
 mod outages;
 mod reading;
