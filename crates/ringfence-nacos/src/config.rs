@@ -199,7 +199,7 @@ impl NacosConfig {
 
     /// Sets the folder into which the client library writes copies of the lists, which it cannot be kept from; nothing here
     /// reads them. It is made, for this user only, where it does not exist. Default: a fresh folder in the system's temporary
-    /// one for each process and connection, which stays behind when the process ends.
+    /// one for each process and connection. Those of processes that have ended are removed at the next start, on Linux.
     #[must_use]
     pub fn with_cache_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.cache_dir = Some(dir.into());
