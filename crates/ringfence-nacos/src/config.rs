@@ -38,8 +38,8 @@ pub struct NacosConfig {
 }
 
 impl NacosConfig {
-    /// One Nacos cluster, by the HTTP addresses of its servers: `host`, `host:port` (default port 8848). gRPC is expected
-    /// 1000 above that port.
+    /// One Nacos cluster, by the HTTP addresses of its servers: `host` or `host:port` (default port 8848), also with
+    /// `http://` before it. gRPC is expected 1000 above that port.
     ///
     /// # Errors
     /// [`NacosConfigError`] when there is no address, or one is malformed or above port 64,535.
@@ -199,7 +199,8 @@ impl NacosConfig {
 
     /// Sets the folder into which the client library writes copies of the lists, which it cannot be kept from; nothing here
     /// reads them. It is made, for this user only, where it does not exist. Default: a fresh folder in the system's temporary
-    /// one for each process and connection, which stays behind when the process ends.
+    /// one for each process and connection. It stays behind when the process ends; on Linux, a later process of the same user
+    /// that uses the same place removes it when it is a day old.
     #[must_use]
     pub fn with_cache_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.cache_dir = Some(dir.into());

@@ -1,12 +1,24 @@
+#[cfg(target_os = "linux")]
+mod sweep;
+
 use std::{
     env, io,
     path::{Path, PathBuf},
     process,
 };
 
+/// What the names of the folders begin with; the process and a random number follow.
+const PREFIX: &str = "ringfence-nacos-";
+
 /// Makes the folder that the library insists on filling. Where that fails the library complains in its log at each change and
 /// works all the same.
 pub(super) fn dir(chosen: Option<&Path>) -> PathBuf {
+    // What other processes left, since the library has no end at which it could be removed.
+    #[cfg(target_os = "linux")]
+    sweep::sweep(
+        chosen.unwrap_or(&env::temp_dir()),
+        std::time::SystemTime::now(),
+    );
     match chosen {
         Some(chosen) => {
             if let Err(error) = make(chosen, true) {
@@ -30,7 +42,7 @@ fn private(parent: &Path) -> PathBuf {
 
 fn unique() -> String {
     format!(
-        "ringfence-nacos-{}-{:016x}",
+        "{PREFIX}{}-{:016x}",
         process::id(),
         fastrand::Rng::new().u64(..)
     )
