@@ -11,4 +11,5 @@ mod compose;
 mod fleet;
 mod lifetime;
 mod membership;
+mod readme;
 mod registry_outage;

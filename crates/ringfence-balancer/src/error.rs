@@ -42,8 +42,8 @@ pub enum PickError {
     },
     /// No pool that the request may use has an instance that may take traffic.
     #[error(
-        "service {service} has no instance for the request, of {registered} registered; {}{}",
-        tried_text(tried),
+        "service {service} has no instance for the request{}{}",
+        tried_text(*registered, tried),
         rejected_text(rejected)
     )]
     NoInstances {
@@ -109,10 +109,14 @@ fn last_error_text(error: Option<&DiscoveryError>) -> String {
     })
 }
 
-fn tried_text(tried: &[StageOutcome]) -> String {
+fn tried_text(registered: usize, tried: &[StageOutcome]) -> String {
+    // Whatever pools were tried: they cannot be but empty.
+    if registered == 0 {
+        return ": none are registered".to_owned();
+    }
     if tried.is_empty() {
-        return "no pool is configured for it".to_owned();
+        return format!(", of {registered} registered; no pool is configured for it");
     }
     let stages: Vec<String> = tried.iter().map(ToString::to_string).collect();
-    format!("tried {}", stages.join(", "))
+    format!(", of {registered} registered; tried {}", stages.join(", "))
 }

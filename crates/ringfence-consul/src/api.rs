@@ -88,7 +88,9 @@ impl Api {
             })?
             .map_err(|error| {
                 let kind = match error {
-                    TransportError::Http(_) => ErrorKind::Unavailable,
+                    TransportError::Http(_)
+                    | TransportError::NotTls(_)
+                    | TransportError::NotPlain(_) => ErrorKind::Unavailable,
                     TransportError::Redirect => ErrorKind::Protocol,
                     TransportError::TooLarge(_) => ErrorKind::Malformed,
                     TransportError::Build(_) => ErrorKind::Config,

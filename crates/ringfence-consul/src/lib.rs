@@ -9,6 +9,9 @@
 //! Not here: backoff, resync and the guard against empty lists, which the
 //! [`Supervisor`](ringfence_discovery::Supervisor) has for all sources; Consul's agent-local health and its service mesh.
 //!
+//! A program that depends on `ringfence` gives the source to a balancer, and needs no supervisor of its own:
+//! `Balancer::builder(ConsulDiscovery::new(config)?, "order").build()?`.
+//!
 //! # Example
 //! ```no_run
 //! use std::sync::Arc;

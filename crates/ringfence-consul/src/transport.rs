@@ -26,6 +26,10 @@ pub(crate) enum TransportError {
     Build(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("{}: {}", if .0.is_connect() { "no connection" } else { "the connection broke" }, root_cause(.0))]
     Http(#[source] reqwest::Error),
+    #[error("no TLS connection; does the server speak plain http?")]
+    NotTls(#[source] reqwest::Error),
+    #[error("no answer in HTTP; does the server speak https?")]
+    NotPlain(#[source] reqwest::Error),
     #[error("the server answers with a redirect, which is not followed")]
     Redirect,
     #[error("the answer is over {0} bytes")]
@@ -82,10 +86,7 @@ impl Transport {
     ) -> Result<Response<Vec<u8>>, TransportError> {
         let request = reqwest::Request::try_from(request)
             .map_err(|error| TransportError::Build(error.without_url().into()))?;
-        let broken = |error: reqwest::Error| match error.is_redirect() {
-            true => TransportError::Redirect,
-            false => TransportError::Http(error.without_url()),
-        };
+        let broken = |error| self.broken(error);
         let mut answer = self.http.execute(request).await.map_err(broken)?;
         let mut response = Response::new(Vec::new());
         *response.status_mut() = answer.status();
@@ -98,6 +99,24 @@ impl Transport {
             body.extend_from_slice(&chunk);
         }
         Ok(response)
+    }
+}
+
+impl Transport {
+    /// What a scheme that does not fit the server brings is told by name: the libraries' own words are about bytes.
+    fn broken(&self, error: reqwest::Error) -> TransportError {
+        if error.is_redirect() {
+            return TransportError::Redirect;
+        }
+        let error = error.without_url();
+        let cause = root_cause(&error);
+        match self.base.starts_with("https:") {
+            // The first bytes are no TLS record.
+            true if cause.contains("InvalidContentType") => TransportError::NotTls(error),
+            // They are one: an alert. Consul itself answers in HTTP, and says what is wrong.
+            false if cause.contains("invalid HTTP version") => TransportError::NotPlain(error),
+            _ => TransportError::Http(error),
+        }
     }
 }
 

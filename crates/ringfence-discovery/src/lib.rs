@@ -9,7 +9,7 @@
 //! from time to time, notices silence, and does not believe at once that most instances are gone.
 //!
 //! Not here: pools, rings and picking (`ringfence-core`, `ringfence-balancer`), tasks (the owner of a supervisor polls it),
-//! registering a service with a real registry, and health checks of our own.
+//! the registries themselves (with the feature `register` there is what their registrars share), and health checks of our own.
 //!
 //! # Example
 //! ```

@@ -259,12 +259,10 @@ mod tests {
             assert!(!error.to_string().contains("hunter2"));
         }
         let https = EtcdConfig::new(["https://etcd:2379"]).check();
+        let https = https.expect_err("no TLS settings").to_string();
         assert_eq!(
             https,
-            Err(EtcdConfigError::Scheme {
-                position: 1,
-                scheme: "https"
-            })
+            "endpoint 1 says https, which needs `EtcdConfig::with_tls`"
         );
         assert_eq!(
             EtcdConfig::new(Vec::<String>::new()).check(),

@@ -14,7 +14,10 @@ pub enum EtcdConfigError {
         position: usize,
     },
     /// An endpoint says `http` and TLS is set up, or says `https` and TLS is not.
-    #[error("endpoint {position} has scheme {scheme}, which does not fit the TLS settings")]
+    #[error("endpoint {position} says {scheme}, {}", match *scheme {
+        "https" => "which needs `EtcdConfig::with_tls`",
+        _ => "but `EtcdConfig::with_tls` sets up TLS",
+    })]
     Scheme {
         /// Its position in the list, from 1.
         position: usize,

@@ -8,6 +8,8 @@
 //! for all registries; leases and writing, unless the feature `register` is on. A consumer needs read access to the prefixes of
 //! its services and nothing else.
 //!
+//! A program that depends on `ringfence` gives the source to a balancer: `Balancer::builder(discovery, "order").build()?`.
+//!
 //! # Example
 //! ```no_run
 //! use ringfence_discovery::{Discovery as _, ServiceKey};

@@ -38,8 +38,8 @@ pub struct NacosConfig {
 }
 
 impl NacosConfig {
-    /// One Nacos cluster, by the HTTP addresses of its servers: `host`, `host:port` (default port 8848). gRPC is expected
-    /// 1000 above that port.
+    /// One Nacos cluster, by the HTTP addresses of its servers: `host` or `host:port` (default port 8848), also with
+    /// `http://` before it. gRPC is expected 1000 above that port.
     ///
     /// # Errors
     /// [`NacosConfigError`] when there is no address, or one is malformed or above port 64,535.

@@ -28,6 +28,12 @@ impl Failure {
         self
     }
 
+    /// The same, with what may have led to it.
+    pub(crate) fn adding(mut self, remark: &str) -> Self {
+        self.message = format!("{}; {remark}", self.message).into();
+        self
+    }
+
     pub(crate) fn kind(&self) -> ErrorKind {
         self.kind
     }

@@ -7,6 +7,9 @@
 //! Not here: Nacos's configuration service, TLS (the client library has it for all connections of a process or for none), and
 //! copies of lists on disk, which `WatchConfig::with_disk_snapshots` brings for all sources.
 //!
+//! A program that depends on `ringfence` gives the source to a balancer, and needs no supervisor of its own:
+//! `Balancer::builder(NacosDiscovery::new(config), "order").build()?`.
+//!
 //! # Example
 //! ```no_run
 //! use std::sync::Arc;
@@ -51,8 +54,8 @@
 //! | has no time limits | each call has one |
 //! | turns its own failures into empty lists in its cached reads | those are not used. What is left: a server that answers without a list (`hosts` null) looks like one with an empty list |
 //! | reads a list as a whole | a record that lacks a field or is no UTF-8 fails the read as [`Malformed`](ringfence_discovery::ErrorKind::Malformed), and the last list stays; other bad records are left out one by one |
-//! | writes lists to disk | into a private folder, from which nothing is read |
-//! | logs lists with their metadata at INFO | nothing to be done here: set `nacos_sdk` to `warn`, and keep secrets out of metadata |
+//! | writes lists to disk | into a private folder, from which nothing is read, and which a later process removes once this one has ended (Linux) |
+//! | logs lists with their metadata at INFO, and at ERROR what is retried here | nothing to be done here: set the target `nacos_sdk` to `off`, and keep secrets out of metadata |
 //!
 //! Its one thread and that of the relay live as long as the process; readers run on the caller's runtime and end with their
 //! last watcher.

@@ -38,8 +38,10 @@
 //! | `consul` | no | the module `consul`; needs OpenSSL's headers to build |
 //! | `nacos` | no | the module `nacos` |
 //! | `etcd` | no | the module `etcd`; needs protoc to build |
-//! | `register` | no | registering instances, apart from consuming them |
+//! | `etcd-native-roots` | no | `etcd` with `EtcdTls::with_native_roots`: the system's certificate authorities |
+//! | `register` | no | registering instances, apart from consuming them: `Registrar`, `Registration` |
 //!
+#![cfg_attr(all(feature = "consul", feature = "register"), doc = include_str!("registry.md"))]
 //! # Where things are
 //! What programs use daily is at the root. Each crate is there whole as a module: [`core`] (pools, rings, views),
 //! [`discovery`] (sources of your own, supervision), [`balancer`] (counters, outcomes) and [`tower`] (transports, bodies,
@@ -77,5 +79,7 @@ pub use self::{
 pub use discovery::DiskSnapshots;
 #[cfg(feature = "file")]
 pub use discovery::FileDiscovery;
+#[cfg(feature = "register")]
+pub use discovery::{Registrar, Registration};
 #[cfg(feature = "tonic")]
 pub use tower::TonicConnector;

@@ -51,6 +51,26 @@ async fn an_own_authority_is_trusted_and_no_other() {
 }
 
 #[tokio::test]
+async fn a_scheme_that_the_server_does_not_speak_is_named() {
+    let ca = TestCa::new().expect("a CA");
+    let identity = ca.server(&["127.0.0.1"]).expect("a certificate");
+    let (plain, tls) = (Backend::start().await, Backend::start_tls(&identity).await);
+    let (plain, tls) = (plain.expect("a port"), tls.expect("a port"));
+    for (address, expected) in [
+        (
+            plain.uri().replacen("http:", "https:", 1),
+            "speak plain http?",
+        ),
+        (tls.uri().replacen("https:", "http:", 1), "speak https?"),
+    ] {
+        let error = consul(at(address)).fetch(&key()).await;
+        let error = error.expect_err("another scheme");
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn texts_that_are_no_certificates_are_refused_at_once() {
     let ca = TestCa::new().expect("a CA");
     let certificate = ca.certificate_pem();

@@ -25,6 +25,8 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 ///
 /// A file is written beside the requests and the watch, at most once per second; of several states the last one counts. A
 /// program that ends at once may leave the state before. Several processes may share a folder; each writes whole files.
+/// Copies are kept apart by what the source says its registry is, for real registries the address as it is written in the
+/// configuration: after `localhost` became `127.0.0.1` there, the next start finds no copy, which the log tells at info.
 /// Clients of one registry with different credentials have the same files: give them a folder each where they do not see the
 /// same instances.
 ///

@@ -91,6 +91,11 @@ impl Store {
         &self.file
     }
 
+    /// The registry that the copy is of, as its source names it.
+    pub(crate) fn registry(&self) -> &str {
+        &self.registry
+    }
+
     /// The copy, if there is one.
     pub(crate) fn read(&self, now: SystemTime) -> Result<Option<DiskCopy>, Unfit> {
         let Some(bytes) = self.bytes()? else {

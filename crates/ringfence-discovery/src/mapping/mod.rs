@@ -43,7 +43,7 @@ pub const ID_KEY: &str = "ringfence-id";
 /// What these conventions register is understood as it is:
 /// | convention | what it has | becomes |
 /// |---|---|---|
-/// | Spring Cloud | metadata `secure`, `zone`, `version`; Nacos: `nacos.*`, `preserved.*` | scheme, zone, version; not routed on |
+/// | Spring Cloud | metadata `secure`, `zone`, `version`; Nacos: `nacos.*`, `preserved.*` | scheme, zone, version; not routed on. Where the zone is read from another key, such as `spring-zone`, `zone` is a tag |
 /// | kratos | Consul tag `version=`, Nacos and etcd metadata `version`, `kind`, `weight` | version, scheme, weight |
 /// | kitex | weight of which 10 is ordinary, tags as metadata | weight, tags |
 /// | dubbo | parameters of the URL as metadata: `version`, `weight`, `protocol`, `zone`; `tag`, `group` and so on | the fields; the others tags |

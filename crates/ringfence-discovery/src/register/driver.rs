@@ -37,6 +37,10 @@ pub(super) struct Driver<E> {
     rng: fastrand::Rng,
     due: Instant,
     state: watch::Sender<RegistrationState>,
+    /// The first attempt is over and did not end it all.
+    begun: bool,
+    /// Kinds of failure that were logged since the instance was last registered.
+    told: Vec<ErrorKind>,
 }
 
 impl<E: RegistryEntry> Driver<E> {
@@ -64,6 +68,8 @@ impl<E: RegistryEntry> Driver<E> {
                 since: now,
                 kind: ErrorKind::Unavailable,
             }),
+            begun: false,
+            told: Vec::new(),
         }
     }
 
@@ -77,7 +83,7 @@ impl<E: RegistryEntry> Driver<E> {
         first: oneshot::Sender<Result<(), DiscoveryError>>,
     ) {
         let outcome = match self.attempt().await {
-            Err(error) if !matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Protocol) => {
+            Err(error) if !passes(error.kind()) => {
                 self.settle(RegistrationState::Deregistered);
                 // Nobody waits any more if this fails.
                 let _ = first.send(Err(error));
@@ -91,6 +97,7 @@ impl<E: RegistryEntry> Driver<E> {
                 .unwrap_or_else(|error| self.abandoned(&error));
             return;
         }
+        self.begun = true;
         loop {
             let command = tokio::select! {
                 // The heartbeat first, so that a flood of updates cannot hold it up.
@@ -147,21 +154,23 @@ impl<E: RegistryEntry> Driver<E> {
                 if self.due <= now || !self.state.borrow().is_registered() {
                     self.due = now + jittered(&mut self.rng, self.config.heartbeat(), 10);
                 }
+                self.told.clear();
                 self.settle(RegistrationState::Registered);
             }
             Err(error) => {
                 self.due = now + self.backoff.next_wait(&mut self.rng);
                 let since = match *self.state.borrow() {
                     RegistrationState::Retrying { since, .. } => since,
-                    RegistrationState::Registered | RegistrationState::Deregistered => {
-                        warn!(
-                            service = %self.service, instance = %self.wanted.id(), %error,
-                            "not registered, retrying"
-                        );
-                        now
-                    }
+                    RegistrationState::Registered | RegistrationState::Deregistered => now,
                 };
                 let kind = error.kind();
+                if (self.begun || passes(kind)) && !self.told.contains(&kind) {
+                    warn!(
+                        service = %self.service, instance = %self.wanted.id(), %error,
+                        "not registered, retrying"
+                    );
+                    self.told.push(kind);
+                }
                 self.settle(RegistrationState::Retrying { since, kind });
             }
         }
@@ -225,6 +234,11 @@ impl<E: RegistryEntry> Driver<E> {
     fn error(&self, kind: ErrorKind, message: &str) -> DiscoveryError {
         DiscoveryError::new(kind, &self.origin, message)
     }
+}
+
+/// Whether the first attempt may fail like this and the next succeed, though nobody mends anything here.
+fn passes(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Unavailable | ErrorKind::Protocol)
 }
 
 async fn bounded<T>(

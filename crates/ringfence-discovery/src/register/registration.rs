@@ -24,7 +24,8 @@ pub enum RegistrationState {
     Retrying {
         /// Since when.
         since: Instant,
-        /// How the last attempt failed.
+        /// How the last attempt failed. The log has the error itself: a warning for the first of each kind since the instance
+        /// was last registered.
         kind: ErrorKind,
     },
     /// It was taken out, or given up.

@@ -1,3 +1,5 @@
+mod told;
+
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex},

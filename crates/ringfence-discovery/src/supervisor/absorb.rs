@@ -135,6 +135,7 @@ impl Supervisor {
                 #[cfg(feature = "disk")]
                 self.keep_on_disk(&update.state, &update.provenance, changed, now);
                 if changed {
+                    self.tell_if_empty_at_first(&update.state);
                     let confirmed = match ended {
                         Some(Ended::Confirmed(reason)) => Some(reason),
                         Some(Ended::Released(_)) | None => None,
@@ -149,6 +150,18 @@ impl Supervisor {
         }
         self.show_hold();
         verdict
+    }
+
+    /// An empty list is also what a misspelt name looks like, and some registries answer credentials that are missing by it.
+    fn tell_if_empty_at_first(&self, state: &ServiceState) {
+        let is_empty = matches!(state, ServiceState::Instances(list) if list.is_empty());
+        // Rejected records are told of by themselves.
+        if is_empty && self.status.rejected.is_empty() && self.status.counters.accepted == 0 {
+            tracing::warn!(
+                service = %self.service, source = self.source.name(),
+                "the registry lists no instance of the service; check the name, and whether the credentials may read it"
+            );
+        }
     }
 
     fn on_hold_ended(&mut self, ended: Ended, now: Instant) {

@@ -18,4 +18,5 @@ mod order;
 mod panics;
 mod rejects;
 mod script;
+mod told;
 mod watching;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use etcd_client::Error;
-use ringfence_discovery::{DiscoveryError, ErrorKind};
+use ringfence_discovery::{DiscoveryError, ErrorKind, ServiceKey};
 use tonic::{Code, Status};
 
 use crate::clip::clip;
@@ -76,6 +76,21 @@ impl Failure {
             fault,
             format!("the server ended the watch: {}", clip(reason)),
         )
+    }
+
+    /// Says which keys were refused, since rights are given for those.
+    pub(crate) fn of_keys(mut self, service: &ServiceKey, prefix: Option<&str>) -> Self {
+        if self.fault == Fault::Denied
+            && let Some(prefix) = prefix
+        {
+            let (service, prefix) = (service.to_string(), clip(prefix));
+            self.message = format!(
+                "{}; it was about service {}, keys under `{prefix}`",
+                self.message,
+                clip(&service)
+            );
+        }
+        self
     }
 
     pub(crate) fn into_discovery(self, origin: &str) -> DiscoveryError {

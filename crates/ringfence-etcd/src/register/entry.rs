@@ -50,7 +50,12 @@ impl Entry {
             }
             other => other,
         }
-        .map_err(told)
+        .map_err(|failure| self.told(failure))
+    }
+
+    fn told(&self, failure: Failure) -> DiscoveryError {
+        let failure = failure.of_keys(&self.service, Some(&self.prefix));
+        failure.into_discovery(NAME)
     }
 
     async fn write_leased(&mut self, key: &str, value: Option<&[u8]>) -> Result<(), Failure> {
@@ -110,23 +115,20 @@ impl RegistryEntry for Entry {
     }
 
     fn keep_alive(&mut self) -> BoxFuture<'_, Result<Liveness, DiscoveryError>> {
-        Box::pin(async move { self.renew().await.map_err(told) })
+        Box::pin(async move { self.renew().await.map_err(|failure| self.told(failure)) })
     }
 
     fn remove(&mut self) -> BoxFuture<'_, Result<(), DiscoveryError>> {
         Box::pin(async move {
             // The record goes with its lease; one that somebody else wrote since stays.
             if let Some(lease) = self.lease {
-                write::revoke(&self.pool, lease).await.map_err(told)?;
+                let revoked = write::revoke(&self.pool, lease).await;
+                revoked.map_err(|failure| self.told(failure))?;
                 self.lease = None;
             }
             Ok(())
         })
     }
-}
-
-fn told(failure: Failure) -> DiscoveryError {
-    failure.into_discovery(NAME)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is for `map_err`")]

@@ -44,8 +44,14 @@ pub(crate) async fn fetch(pool: &Pool, service: &ServiceKey) -> Item {
     };
     match list(pool, &mut view).await {
         Ok(_) => Ok(view.update(NAME)),
-        Err(failure) => Err(failure.into_discovery(NAME)),
+        Err(failure) => Err(told(pool, service, failure)),
     }
+}
+
+fn told(pool: &Pool, service: &ServiceKey, failure: Failure) -> DiscoveryError {
+    let prefix = checked_prefix(&*pool.config().codec, service);
+    let failure = failure.of_keys(service, prefix.as_deref());
+    failure.into_discovery(NAME)
 }
 
 /// What the keys of a service start with; `None` when no service can have this name.
@@ -176,6 +182,6 @@ impl Session {
 
     fn fail(&mut self, failure: Failure) -> Item {
         self.phase = Phase::Over;
-        Err(failure.into_discovery(NAME))
+        Err(told(&self.pool, &self.service, failure))
     }
 }

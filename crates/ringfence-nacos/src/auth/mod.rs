@@ -75,7 +75,14 @@ impl Auth {
                 Ok(())
             }
             Err(failure) => {
-                tracing::warn!(reason = failure.message(), "login at nacos failed");
+                let reason = failure.message();
+                match &*gate {
+                    // Tried again every second for as long as an outage lasts.
+                    Some((_, last)) if last.message() == reason => {
+                        tracing::debug!(reason, "login at nacos failed again");
+                    }
+                    _ => tracing::warn!(reason, "login at nacos failed"),
+                }
                 *gate = Some((Instant::now(), failure.clone()));
                 self.stale_or(failure)
             }

@@ -2,6 +2,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::join_all;
 use ringfence_discovery::ErrorKind;
+use ringfence_testkit::Warnings;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
@@ -135,6 +136,28 @@ async fn a_refusal_is_told_from_an_outage_and_not_repeated_in_a_loop() {
     let nobody = self::auth(&["127.0.0.1:1"], login());
     let failure = nobody.ensure().await.expect_err("nobody there");
     assert_eq!(failure.kind(), ErrorKind::Unavailable);
+}
+
+#[tokio::test]
+async fn a_login_that_keeps_failing_is_told_once_for_each_reason() {
+    let warnings = Warnings::capture();
+    let tries = AtomicUsize::new(0);
+    let server = Server::start(move |_| match tries.fetch_add(1, Ordering::SeqCst) {
+        0 | 1 | 5 => (403, "unknown user!".to_owned()),
+        2 | 3 => (500, String::new()),
+        _ => grant(1),
+    })
+    .await;
+    let auth = auth(&[&server.address], login());
+    let mut told = Vec::new();
+    for _ in 0..6 {
+        // It may have a token from before that is good for some time yet.
+        let _ = auth.ensure().await;
+        told.push(warnings.take().len());
+        tokio::time::sleep(LEAST_PAUSE).await;
+    }
+    assert_eq!(server.seen().len(), 6);
+    assert_eq!(told, [1, 0, 1, 0, 0, 1]);
 }
 
 #[tokio::test]

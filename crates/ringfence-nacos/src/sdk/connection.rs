@@ -64,12 +64,16 @@ impl Connection {
             relay.reset();
         }
         let failure = Failure::from(error);
-        if failure.kind() == ErrorKind::Unauthorized
-            && let Some(auth) = &self.auth
-        {
-            auth.doubt();
+        if failure.kind() != ErrorKind::Unauthorized {
+            return failure;
         }
-        failure
+        match &self.auth {
+            Some(auth) => {
+                auth.doubt();
+                failure
+            }
+            None => failure.adding("no login is configured"),
+        }
     }
 
     /// The naming service, built once however many ask, and however many of them give up waiting.
@@ -164,5 +168,25 @@ fn is_unregistered(error: &SdkError) -> bool {
         SdkError::ErrResponse(_, _, code, _) => *code == 301,
         SdkError::ErrResult(text) => text.contains("error_code=301,"),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NacosLogin;
+
+    #[test]
+    fn a_refusal_says_where_no_login_is_configured() {
+        let config = NacosConfig::new(["127.0.0.1:9"]).expect("legal");
+        let with_login = config.clone().with_login(NacosLogin::new("u", "p"));
+        for (config, says_so) in [(config, true), (with_login, false)] {
+            let connection = Connection::new(&config);
+            let refused = connection.judge(SdkError::ErrResponse(None, 500, 403, None));
+            assert_eq!(refused.kind(), ErrorKind::Unauthorized);
+            assert_eq!(refused.message().contains("no login"), says_so);
+            let away = connection.judge(SdkError::ErrResponse(None, 500, 500, None));
+            assert!(!away.message().contains("no login"));
+        }
     }
 }

@@ -55,21 +55,27 @@ impl Bridge {
         }
     }
 
-    /// Carries on with reading the file; an error when there is one that is not used.
-    pub(super) fn poll_read(&mut self, cx: &mut Context<'_>, now: Instant) -> Result<(), Unfit> {
+    /// Carries on with reading the file. Ready once, when it was read: with whether there was one, or an error where there is
+    /// one that is not used.
+    pub(super) fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        now: Instant,
+    ) -> Poll<Result<bool, Unfit>> {
         let Copy::BeingRead(read) = &mut self.copy else {
-            return Ok(());
+            return Poll::Pending;
         };
         let Poll::Ready(read) = Pin::new(read).poll(cx) else {
-            return Ok(());
+            return Poll::Pending;
         };
         self.copy = Copy::None;
         let copy = read.unwrap_or_else(|error| Err(Unfit::Io(std::io::Error::other(error))))?;
+        let found = copy.is_some();
         // One without instances bridges nothing: callers would fail at once instead of waiting for the registry.
         if let Some(copy) = copy.filter(|copy| !copy.snapshot.is_empty()) {
             self.copy = Copy::Ready(copy, now);
         }
-        Ok(())
+        Poll::Ready(Ok(found))
     }
 
     /// A live state came and nothing is in use.

@@ -3,7 +3,10 @@
 mod bridge;
 mod keeper;
 
-use std::{sync::Arc, task::Context};
+use std::{
+    sync::Arc,
+    task::{Context, Poll},
+};
 
 use tokio::time::Instant;
 
@@ -48,10 +51,18 @@ impl Supervisor {
             return false;
         };
         disk.keeper.poll(cx, now, &mut self.status.counters);
-        if let Err(reason) = disk.bridge.poll_read(cx, now) {
-            let file = disk.store.file().display();
-            tracing::warn!(service = %self.service, %file, %reason, "copy on disk ignored");
-            self.status.counters.disk_rejected += 1;
+        let file = disk.store.file().display();
+        match disk.bridge.poll_read(cx, now) {
+            Poll::Ready(Err(reason)) => {
+                tracing::warn!(service = %self.service, %file, %reason, "copy on disk ignored");
+                self.status.counters.disk_rejected += 1;
+            }
+            // Also after the registry's address is written in another way, which is hard to find out otherwise.
+            Poll::Ready(Ok(false)) => {
+                let registry = disk.store.registry();
+                tracing::info!(service = %self.service, registry, %file, "no copy on disk");
+            }
+            Poll::Ready(Ok(true)) | Poll::Pending => {}
         }
         if self.ledger.has_state() {
             disk.bridge.retire();

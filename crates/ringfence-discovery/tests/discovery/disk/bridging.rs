@@ -3,6 +3,7 @@
 use std::fs;
 
 use ringfence_discovery::{DiskSnapshots, Event, WatchConfig};
+use ringfence_testkit::Warnings;
 use tokio::time::Instant;
 
 use super::{away, copies, counters, files, folder, kept, leave_copy, mute, says, the_file};
@@ -152,6 +153,22 @@ async fn without_a_copy_a_first_live_state_without_instances_is_believed_at_once
         let start = Instant::now();
         assert_eq!(next_change(&mut supervisor).await, shown);
         assert_eq!(Instant::now(), start);
+    }
+}
+
+/// Another spelling of the registry's address has copies of its own, which nobody would find out otherwise.
+#[tokio::test(start_paused = true)]
+async fn that_there_is_no_copy_is_told_once() {
+    let dir = folder();
+    for expected in [1, 0] {
+        let logged = Warnings::capture_from(tracing::Level::INFO);
+        let mut supervisor = says(&list("a")).supervise(copies(&dir));
+        changes(&mut supervisor, secs(60)).await;
+        let lines = logged.take();
+        let told = lines.iter().filter(|line| line.contains("no copy on disk"));
+        let told: Vec<_> = told.collect();
+        assert_eq!(told.len(), expected, "{lines:?}");
+        assert!(told.iter().all(|line| line.contains("registry=")));
     }
 }
 
