@@ -1,0 +1,2 @@
+//! What deciding a request costs.
+fn main() {}
