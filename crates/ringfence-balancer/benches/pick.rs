@@ -13,7 +13,7 @@ use std::{
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use ringfence_balancer::{Balancer, PickRequest};
-use ringfence_core::{Instance, RequestTags};
+use ringfence_core::{Instance, PlanId, RequestTags};
 use ringfence_discovery::{MemoryRegistry, ServiceKey};
 use tokio::runtime::Runtime;
 
@@ -44,7 +44,7 @@ fn pick(criterion: &mut Criterion) {
         let balancer = balancer(&runtime, instances);
         while balancer
             .view()
-            .is_none_or(|view| view.route(&tags).is_none())
+            .is_none_or(|view| view.route(PlanId::ROUTING, &tags).is_none())
         {
             let _ = balancer.pick(&PickRequest::new().with_tags(&tags));
             thread::yield_now();
