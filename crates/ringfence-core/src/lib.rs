@@ -60,5 +60,5 @@ pub use self::{
         StageTemplate, TagRouting, TagRule, TagValues,
     },
     snapshot::{InstanceChange, Snapshot, SnapshotDiff},
-    view::{Chosen, PoolView, Route, StageOutcome, View, ViewConfig},
+    view::{Chosen, PoolView, Route, StageOutcome, StepVerdict, View, ViewConfig, WalkStep},
 };

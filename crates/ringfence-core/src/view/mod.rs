@@ -5,6 +5,7 @@ mod config;
 mod judge;
 mod pool_view;
 mod route;
+mod steps;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ pub use self::{
     config::ViewConfig,
     pool_view::PoolView,
     route::{Chosen, Route, StageOutcome},
+    steps::{StepVerdict, WalkStep},
 };
 use crate::{
     pool::{PoolSpec, TagIndex},

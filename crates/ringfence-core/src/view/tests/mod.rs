@@ -3,7 +3,8 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::*;
 use crate::{
     instance::Instance,
-    pool::{Attribute, Match},
+    pool::{Attribute, Match, Pool, Selector},
+    ring::KeyHash,
     routing::{Fallback, RequestTags, TagRouting, TagRule},
 };
 
@@ -357,3 +358,6 @@ fn a_pools_selector_is_told_by_equal_copies_that_outlive_views() {
     }
     assert!(!Arc::ptr_eq(&selector(second, 0), &selector(second, 1)));
 }
+
+mod plans;
+mod spilling;
