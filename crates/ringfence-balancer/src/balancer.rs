@@ -5,8 +5,8 @@ use ringfence_discovery::{Discovery, ServiceKey};
 use tokio::time::{Instant, timeout};
 
 use crate::{
-    BalancerBuilder, BalancerConfig, Candidate, Decision, PickError, PickRequest, Status,
-    handle::TaskGuard, pick,
+    BalancerBuilder, BalancerConfig, Candidate, CompiledPolicy, Decision, PickError, PickRequest,
+    Status, handle::TaskGuard, pick,
 };
 
 /// The longest that [`Balancer::shutdown`] waits for the task.
@@ -192,6 +192,49 @@ impl Balancer {
     pub fn view(&self) -> Option<Arc<View>> {
         let state = self.guard.shared.cell.load();
         state.as_ref().map(|state| Arc::clone(&state.view))
+    }
+
+    /// Replaces the policy while requests flow. It returns at once; soon after, requests see the new policy together with a
+    /// view that was made for it, of a higher epoch. Of several set in a row, some may never be in force, but the last one is.
+    ///
+    /// # Examples
+    /// ```
+    /// use ringfence_balancer::{Balancer, CompiledPolicy, PickRequest};
+    /// use ringfence_core::{Attribute, Instance, Match, PlanId, RoutePlan, RoutePlans, StageTemplate};
+    /// use ringfence_discovery::StaticDiscovery;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let instances = [
+    ///     Instance::builder("stable-1", "10.0.0.1:80").build()?,
+    ///     Instance::builder("gray-1", "10.0.0.2:80").version("gray").build()?,
+    /// ];
+    /// let source = StaticDiscovery::new().with_service("order", instances);
+    /// let balancer = Balancer::builder(source, "order").build()?;
+    /// balancer.ready().await?;
+    ///
+    /// let gray = StageTemplate::any().and(Attribute::Version, Match::is("gray"));
+    /// let plan = RoutePlan::of_stages([gray, StageTemplate::untagged()])?;
+    /// balancer.set_policy(CompiledPolicy::new(RoutePlans::new([plan])));
+    /// while balancer.policy().is_none() {
+    ///     tokio::task::yield_now().await;
+    /// }
+    /// let request = PickRequest::new().with_key("user-42");
+    /// assert_eq!(balancer.pick(&request)?.instance().id().as_str(), "stable-1");
+    /// let request = request.with_plan(PlanId::nth(0));
+    /// assert_eq!(balancer.pick(&request)?.instance().id().as_str(), "gray-1");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn set_policy(&self, policy: impl Into<Arc<CompiledPolicy>>) {
+        self.guard.shared.policies.send_replace(Some(policy.into()));
+    }
+
+    /// The policy that requests see now; `None` where there is none, before the first view and after a shutdown.
+    #[must_use]
+    pub fn policy(&self) -> Option<Arc<CompiledPolicy>> {
+        let state = self.guard.shared.cell.load();
+        state.as_ref()?.policy.clone()
     }
 
     /// State and counters.

@@ -72,6 +72,7 @@ mod keyless;
 mod merge;
 mod node;
 mod pick;
+mod policy;
 mod published;
 mod request;
 mod routes;
@@ -90,6 +91,7 @@ pub use self::{
     decision::{Candidate, Decision, IntoCandidates, MAX_CANDIDATES},
     error::{BuildError, PickError},
     node::{AttachmentKey, FailureKind, InFlight, Node, Outcome},
+    policy::CompiledPolicy,
     request::PickRequest,
     status::{BalancerCounters, Status},
 };

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use ringfence_core::{KeyHash, Route};
+use ringfence_core::{KeyHash, Route, TagValues};
 
 use crate::{
     MissingKey, PickError, PickRequest,
     decision::{Candidate, Candidates, Decision},
     keyless,
     published::Published,
+    request::Tags,
     seating,
     shared::Shared,
 };
@@ -30,16 +31,34 @@ fn with_route<T>(
     request: &PickRequest<'_>,
     then: impl FnOnce(&Route) -> T,
 ) -> T {
-    let tags = request.tags().unwrap_or(&shared.untagged);
-    if let Some(route) = published.view.route(tags) {
-        if !tags.is_empty() {
+    match request.tags() {
+        Tags::None => with_route_of(shared, published, request, &shared.untagged, then),
+        Tags::Made(tags) => with_route_of(shared, published, request, tags, then),
+        Tags::Elsewhere(tags) => with_route_of(shared, published, request, tags, then),
+    }
+}
+
+fn with_route_of<T, V: TagValues + ?Sized>(
+    shared: &Shared,
+    published: &Published,
+    request: &PickRequest<'_>,
+    tags: &V,
+    then: impl FnOnce(&Route) -> T,
+) -> T {
+    let (view, plan) = (&published.view, request.plan());
+    if let Some(route) = view.route(plan, tags) {
+        if !tags.is_untagged() {
             route.mark_used();
         }
         return then(route);
     }
     shared.counters.unprepared.increment();
-    shared.wishes.wish(tags);
-    then(&published.view.resolve(tags))
+    let key = view.key(plan, tags);
+    let route = view.resolve(&key);
+    if view.plan(plan).is_some() {
+        shared.wishes.wish(key);
+    }
+    then(&route)
 }
 
 fn choose(
@@ -48,14 +67,15 @@ fn choose(
     request: &PickRequest<'_>,
     route: &Route,
 ) -> Result<Decision, PickError> {
-    let Some((stage, pool)) = route.chosen() else {
+    let key = usable_key(shared, request);
+    let Some(chosen) = route.choose(key, || fastrand::u64(..)) else {
         return Err(shared.no_instances(published, route));
     };
+    let pool = chosen.pool;
     let limit = request.candidates(shared.config.max_attempts());
-    let key = usable_key(shared, request);
     let (candidates, key_hash) = match key {
         Some(key) => {
-            let hash = published.view.config().ring().hash_key(key);
+            let hash = pool.hash_key(key, request.salt());
             let walk = pool.walk(hash).take(limit);
             let candidates = Candidates::collect(seating::seat(published, pool, walk));
             (candidates, Some(hash))
@@ -74,7 +94,9 @@ fn choose(
     let Some(candidates) = candidates else {
         return Err(shared.no_instances(published, route));
     };
-    if stage > 0 {
+    if chosen.is_spilled {
+        shared.counters.spilled.increment();
+    } else if chosen.stage > 0 {
         shared.counters.fallbacks.increment();
     }
     if pool.is_panic() {
@@ -85,8 +107,10 @@ fn choose(
         candidates,
         key_hash,
         epoch: published.view.epoch(),
-        stage,
-        pool: Arc::clone(pool.selector(spread)),
+        stage: chosen.stage,
+        spilled: chosen.is_spilled,
+        plan: request.plan(),
+        pool: Arc::clone(pool.spec(spread)),
         panic: pool.is_panic(),
     })
 }
@@ -112,11 +136,12 @@ pub(crate) fn owners(
             service: shared.service.clone(),
         });
     };
-    let hash = published.view.config().ring().hash_key(key);
     with_route(shared, published, request, |route| {
-        let Some((_, pool)) = route.chosen() else {
+        let Some(chosen) = route.choose(Some(key), || 0) else {
             return Err(shared.no_instances(published, route));
         };
+        let pool = chosen.pool;
+        let hash = pool.hash_key(key, request.salt());
         Ok(seating::seat(published, pool, pool.walk(hash).take(count)).collect())
     })
 }

@@ -79,6 +79,8 @@ pub struct BalancerCounters {
     pub keys_too_long: u64,
     /// Picks that an earlier stage of their route could not serve.
     pub picks_fallback: u64,
+    /// Picks that an earlier stage of their route passed on, although it could have served them.
+    pub picks_spilled: u64,
     /// Picks that ignored health and ejection.
     pub picks_in_panic: u64,
     /// Picks that found no instance.
@@ -99,9 +101,13 @@ pub struct BalancerCounters {
     pub views_failed: u64,
     /// Snapshots that the merge window folded into a later one.
     pub snapshots_merged: u64,
-    /// Request tags whose route was prepared.
+    /// Policies that were set and replaced the one before.
+    pub policies_applied: u64,
+    /// Policies that were set and could not be applied; the one before stayed.
+    pub policies_failed: u64,
+    /// Routes of tagged requests that were prepared.
     pub routes_prepared: u64,
-    /// Request tags whose route was dropped, because others were used more recently.
+    /// Routes of tagged requests that were dropped, because others were used more recently.
     pub routes_evicted: u64,
     /// Attempts reported as [`FailureKind::Connect`](crate::FailureKind::Connect).
     pub failures_connect: u64,
@@ -153,6 +159,7 @@ impl Status {
                 picks_without_key: counters.keyless.total(),
                 keys_too_long: counters.long_keys.total(),
                 picks_fallback: counters.fallbacks.total(),
+                picks_spilled: counters.spilled.total(),
                 picks_in_panic: counters.panic_picks.total(),
                 picks_no_instances: counters.no_instances.total(),
                 picks_unprepared: counters.unprepared.total(),
@@ -163,6 +170,8 @@ impl Status {
                 views_discarded: shared.cell.discarded(),
                 views_failed: report.failed_builds,
                 snapshots_merged: report.merged,
+                policies_applied: report.policies_applied,
+                policies_failed: report.policies_failed,
                 routes_prepared: report.routes_prepared,
                 routes_evicted: report.routes_evicted,
                 failures_connect: shared.nodes.failures(FailureKind::Connect),

@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use ringfence_balancer::{Balancer, BalancerConfig, MissingKey, Outcome, PickRequest};
-use ringfence_core::{Instance, RequestTags};
+use ringfence_core::{Instance, PlanId, RequestTags};
 use ringfence_discovery::{MemoryRegistry, ServiceKey};
 use ringfence_testkit::allocations;
 
@@ -35,7 +35,12 @@ async fn balancer(instances: usize, missing_key: MissingKey) -> Balancer {
 
 async fn prepared(balancer: &Balancer, tags: &RequestTags) {
     let start = Instant::now();
-    while balancer.view().expect("ready").route(tags).is_none() {
+    while balancer
+        .view()
+        .expect("ready")
+        .route(PlanId::ROUTING, tags)
+        .is_none()
+    {
         assert!(start.elapsed() < Duration::from_secs(20), "never prepared");
         tokio::time::sleep(Duration::from_millis(1)).await;
     }

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use ringfence_core::{RequestTags, Snapshot, View, ViewConfig};
+use ringfence_core::{RouteKey, RoutePlans, Snapshot, View, ViewConfig};
 use tracing::error;
 
 use super::{Task, changes, now};
@@ -44,13 +44,14 @@ impl Task {
         self.publish(snapshot, seats, service_exists).await;
     }
 
-    /// Publishes the same instances with what changed around them.
-    pub(super) async fn republish(&mut self) {
-        if let Some(state) = self.shared.cell.load_full() {
-            let snapshot = Arc::clone(state.view.snapshot());
-            self.publish(snapshot, Arc::clone(&state.seats), state.service_exists)
-                .await;
-        }
+    /// Publishes the same instances with what changed around them; whether it could.
+    pub(super) async fn republish(&mut self) -> bool {
+        let Some(state) = self.shared.cell.load_full() else {
+            return false;
+        };
+        let snapshot = Arc::clone(state.view.snapshot());
+        self.publish(snapshot, Arc::clone(&state.seats), state.service_exists)
+            .await
     }
 
     async fn publish(
@@ -58,21 +59,25 @@ impl Task {
         snapshot: Arc<Snapshot>,
         seats: Arc<[Arc<Seat>]>,
         service_exists: bool,
-    ) {
+    ) -> bool {
         let before = self
             .shared
             .cell
             .load()
             .as_ref()
             .map(|state| Arc::clone(&state.view));
-        let tags = self.routes.tags();
+        let (routes, policy) = (self.routes.keys(), self.policy.clone());
+        let plans = policy.as_ref().map(|policy| policy.plans().clone());
+        let plans = plans.unwrap_or_default();
         let points = self.shared.config.ring().points_per_instance() as usize;
-        let work = snapshot.len().saturating_mul(points + 4 * tags.len());
+        let rings = points.saturating_mul(1 + plans.len());
+        let work = snapshot.len().saturating_mul(rings + 4 * routes.len());
         let plan = Plan {
             before: before.clone(),
             config: self.shared.config.view().clone(),
+            plans,
             snapshot,
-            tags,
+            routes,
             seats: Arc::clone(&seats),
         };
         let build = self.build;
@@ -87,7 +92,7 @@ impl Task {
             Err(error) => {
                 error!(%error, "a view could not be built, the last one stays");
                 self.report.failed_builds += 1;
-                return;
+                return false;
             }
         };
         // Whoever sees the view finds in the status what the source said of it.
@@ -95,6 +100,7 @@ impl Task {
         let view = Arc::new(view);
         let published = self.shared.cell.publish(Published {
             view: Arc::clone(&view),
+            policy,
             seats,
             service_exists,
         });
@@ -106,6 +112,7 @@ impl Task {
             *answered = true;
             first
         });
+        published
     }
 }
 
@@ -122,8 +129,9 @@ fn guarded<T>(build: impl FnOnce() -> T) -> Result<T, String> {
 pub(super) struct Plan {
     before: Option<Arc<View>>,
     config: ViewConfig,
+    plans: RoutePlans,
     snapshot: Arc<Snapshot>,
-    tags: Vec<RequestTags>,
+    routes: Vec<RouteKey>,
     seats: Arc<[Arc<Seat>]>,
 }
 
@@ -134,8 +142,8 @@ impl Plan {
             seat.is_some_and(|seat| seat.node.is_ejected())
         };
         match self.before {
-            Some(before) => before.next(self.snapshot, self.tags, is_out),
-            None => View::first(self.config, self.snapshot, is_out),
+            Some(before) => before.next(self.plans, self.snapshot, self.routes, is_out),
+            None => View::first(self.config, self.plans, self.snapshot, is_out),
         }
     }
 }
@@ -160,7 +168,7 @@ mod tests {
         let (config, service) = (BalancerConfig::default(), "order");
         let watch = config.watch().clone();
         let supervisor = Supervisor::new(Arc::new(registry.clone()), service.into(), watch);
-        let shared = Arc::new(Shared::new(service.into(), config));
+        let shared = Arc::new(Shared::new(service.into(), config, None));
         let (sender, answered) = watch::channel(false);
         let mut task = Task::new(Arc::clone(&shared), supervisor, sender);
         task.build = build;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use ringfence_balancer::{Candidate, FailureKind, InFlight, Outcome};
-use ringfence_core::Selector;
+use ringfence_core::PoolSpec;
 
 use crate::body::Tracker;
 use crate::classify::{Classify, Verdict};
@@ -19,14 +19,14 @@ use crate::transport::Rejection;
 #[derive(Default)]
 pub(super) struct Trail {
     /// What the candidates have in common.
-    pool: Option<Arc<Selector>>,
+    pool: Option<Arc<PoolSpec>>,
     failed: Vec<FailedAttempt>,
     running: Option<InFlight>,
     sent: bool,
 }
 
 impl Trail {
-    pub(super) fn decided(&mut self, pool: &Arc<Selector>) {
+    pub(super) fn decided(&mut self, pool: &Arc<PoolSpec>) {
         self.pool = Some(Arc::clone(pool));
     }
 
