@@ -41,13 +41,13 @@ impl PolicyContext {
 
     /// The zone of this client; empty stands for none.
     pub fn with_zone(mut self, zone: impl Into<String>) -> Self {
-        self.zone = known(zone.into());
+        self.zone = known(&zone.into());
         self
     }
 
     /// The region of this client; empty stands for none.
     pub fn with_region(mut self, region: impl Into<String>) -> Self {
-        self.region = known(region.into());
+        self.region = known(&region.into());
         self
     }
 
@@ -73,7 +73,7 @@ impl PolicyContext {
     }
 }
 
-fn known(text: String) -> Option<String> {
+fn known(text: &str) -> Option<String> {
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 

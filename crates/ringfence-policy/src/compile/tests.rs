@@ -47,10 +47,8 @@ fn releases_are_kept_out_of_every_other_pool() {
          rules: [{ name: a, gray: [lane, next], pools: [{ require: { version: stable, zone: local } }, { require: { version: stable } }] }]",
     );
     let tags = RequestTags::new();
-    let rest = "lane!=blue, gray absent, tenant absent";
     let stable = ["zone=az-1, ", ""]
         .map(|zone| format!("version=stable, {zone}gray absent, lane!=blue, tenant absent"));
-    let _ = rest;
     assert_eq!(stages(&policy, 0, None, &tags), stable);
     assert_eq!(
         stages(&policy, 0, Some(0), &tags),
@@ -155,7 +153,7 @@ fn an_unknown_zone_is_no_preference() {
 #[test]
 fn a_strict_rule_ends_where_instances_are_registered() {
     let policy = compiled(
-        "rules: [{ name: a, strict: true, pools: [{ require: { env: x }, prefer: { zone: local } }, { require: { env: y } }] }]",
+        "rules: [{ name: a, strict: true, pools: [{ require: { env: x }, prefer: { zone: local } }, { require: { env: z } }] }]",
     );
     let with = |env: &str, zone: &str| {
         format!("version!=canary|gray, {zone}env={env}, gray absent, tenant absent")
@@ -166,8 +164,8 @@ fn a_strict_rule_ends_where_instances_are_registered() {
             with("x", "zone=az-1, "),
             with("x", ""),
             format!("strict {}", with("x", "")),
-            with("y", ""),
-            format!("strict {}", with("y", "")),
+            with("z", ""),
+            format!("strict {}", with("z", "")),
         ]
     );
 }
@@ -225,7 +223,7 @@ fn what_does_not_fit_together_is_refused_with_its_place() {
             "needs what its instances have",
         ),
         (
-            "gray:\n  r: { to: { a: x, b: y } }",
+            "gray:\n  r: { to: { a: x, b: z } }",
             "gray.r",
             3,
             "`marker` must say",
@@ -267,7 +265,7 @@ fn what_does_not_fit_together_is_refused_with_its_place() {
             "is 1001",
         ),
         (
-            "rules: [{ name: a, key: [{ function: shrad }] }]",
+            "rules: [{ name: a, key: [{ function: shart }] }]",
             "rules[0].key[0].function",
             2,
             "did you mean `shard`?",

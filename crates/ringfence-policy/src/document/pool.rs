@@ -121,7 +121,7 @@ impl<'de> Visitor<'de> for TagMatchVisitor {
     type Value = TagMatch;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value, a list of values, `local` or `{ from: request }`; numbers in quotes")
+        f.write_str("a text, a list of texts, `local` or `{ from: request }`; numbers, `no`, `y` and others in quotes")
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Self::Value, E> {

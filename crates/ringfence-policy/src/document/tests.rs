@@ -43,7 +43,7 @@ fn faults_are_told_with_path_place_and_the_nearest_name() {
             "ringfence: 1\ngray:\n  r.v2: { to: { version: 2 } }",
             "gray.r.v2.to.version",
             (3, 17),
-            "numbers in quotes",
+            "others in quotes",
         ),
         (
             "ringfence: 1\ngray: { r: { to: { version: g }, percent: 101 } }",
@@ -65,7 +65,7 @@ fn faults_are_told_with_path_place_and_the_nearest_name() {
         ),
         (
             "ringfence: 1\nmode: off\nmode: observe",
-            "mode",
+            "",
             (3, 1),
             "`mode` is there twice",
         ),

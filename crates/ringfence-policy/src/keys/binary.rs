@@ -21,7 +21,7 @@ const ENGINE: GeneralPurpose = GeneralPurpose::new(
 const BLOCK: usize = 64;
 
 /// The values of a name decoded: one as it is, several each with its length. A comma also separates values.
-pub(super) fn decoded<'a>(values: GetAll<'a, HeaderValue>, max_len: usize) -> Reading<'a> {
+pub(super) fn decoded<'a>(values: &GetAll<'a, HeaderValue>, max_len: usize) -> Reading<'a> {
     let parts = || {
         let values = values.iter().map(HeaderValue::as_bytes);
         values

@@ -32,8 +32,8 @@ impl Source {
                 let claims = head.extensions.get::<VerifiedClaims>();
                 Reading::of(claims.and_then(|claims| claims.get(name)))
             }
-            Self::Header(name) => joined(head.headers.get_all(name), max_len),
-            Self::Binary(name) => binary::decoded(head.headers.get_all(name), max_len),
+            Self::Header(name) => joined(&head.headers.get_all(name), max_len),
+            Self::Binary(name) => binary::decoded(&head.headers.get_all(name), max_len),
             Self::Cookie(name) => Reading::of(cookie::find(head.headers, name)),
             Self::Query(name) => head
                 .query
@@ -56,7 +56,7 @@ impl Source {
     }
 }
 
-fn joined<'a>(values: GetAll<'a, HeaderValue>, max_len: usize) -> Reading<'a> {
+fn joined<'a>(values: &GetAll<'a, HeaderValue>, max_len: usize) -> Reading<'a> {
     let mut values = values.iter().map(HeaderValue::as_bytes);
     let Some(first) = values.next() else {
         return Reading::Absent;
