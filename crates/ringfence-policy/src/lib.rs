@@ -55,13 +55,16 @@ mod audit;
 mod compile;
 mod context;
 mod document;
+mod dry_run;
 mod error;
 mod evaluate;
+mod explain;
 mod extensions;
 mod head;
 pub mod import;
 mod keys;
 mod lint;
+mod place;
 mod trust;
 
 pub use self::{
@@ -73,8 +76,13 @@ pub use self::{
         Mode, Normaliser, Percent, PolicyDocument, PoolStage, RequestMatch, Rule, TagFromHeader,
         TagMatch, TenantMode, Tenants, TextMatch, ZonePolicy,
     },
+    dry_run::{Cause, DryRun, Move, Place, SampleRequest, dry_run},
     error::PolicyError,
     evaluate::{Decides, Evaluation, GrayIn, GrayWhy, TrustedView},
+    explain::{
+        Explanation, KeyExplanation, SourceExplanation, StageExplanation, StepExplanation,
+        TagExplanation,
+    },
     extensions::{PeerAddress, RoutingKey, VerifiedClaims},
     head::RequestHead,
     keys::{FoundKey, KeyBytes},

@@ -1,9 +1,9 @@
 //! Deciding a request allocates nothing.
 
-use std::hint::black_box;
+use std::{hint::black_box, sync::Arc};
 
 use http::Request;
-use ringfence_core::RequestTags;
+use ringfence_core::{Instance, RequestTags, Snapshot, View, ViewConfig};
 use ringfence_policy::{KeySecret, PolicyContext, PolicyDocument, RequestHead, TagAuthority};
 use ringfence_testkit::allocations;
 
@@ -38,13 +38,21 @@ rules:
 ";
 
 #[test]
-fn deciding_allocates_nothing() {
+fn deciding_and_finding_the_route_allocate_nothing() {
     let authority = TagAuthority::new();
     let context = PolicyContext::new()
         .with_zone("az-1")
         .with_secret("pepper", KeySecret::new([7; 16]))
         .with_authority(&authority);
     let policy = PolicyDocument::parse_and_compile(POLICY, &context).expect("legal");
+    let instance = Instance::builder("a", "h:1").build().expect("legal");
+    let plans = policy.plans().clone();
+    let first = View::first(
+        ViewConfig::default(),
+        plans.clone(),
+        Arc::new(Snapshot::new([instance])),
+        |_| false,
+    );
     let request = |tenant: &str| {
         let mut request = Request::post("/c/d?user=1")
             .header("x-tenant", tenant)
@@ -64,6 +72,13 @@ fn deciding_allocates_nothing() {
     };
     for tenant in ["acme", "globex", "anybody"] {
         let request = request(tenant);
+        let warm = policy
+            .evaluate(&RequestHead::of(&request), 7)
+            .expect("not off");
+        let key = first.key(warm.plan, &warm.tags);
+        let view = first.next(plans.clone(), Arc::clone(first.snapshot()), [key], |_| {
+            false
+        });
         let info = allocations(|| {
             let head = RequestHead::of(&request);
             let evaluation = policy.evaluate(&head, 7).expect("not off");
@@ -74,7 +89,9 @@ fn deciding_allocates_nothing() {
                 Some("second")
             );
             assert_eq!(evaluation.tenant.map(|(name, _)| name), Some(tenant));
-            black_box(evaluation);
+            let route = view.route(evaluation.plan, &evaluation.tags);
+            assert!(route.is_some(), "it is prepared");
+            black_box((evaluation, route));
         });
         assert_eq!(info.count_total, 0, "{tenant}");
     }

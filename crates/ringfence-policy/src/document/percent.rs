@@ -1,7 +1,7 @@
 use std::fmt;
 
 use ringfence_core::ConfigError;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// A share from 0 to 100 per cent, exact to a hundredth of a per cent; default 0.
 ///
@@ -13,10 +13,8 @@ use serde::{Deserialize, Serialize};
 /// assert!(Percent::try_from(0.001).is_err());
 /// # Ok::<(), ringfence_core::ConfigError>(())
 /// ```
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(try_from = "f64", into = "f64")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "f64")]
 pub struct Percent(u16);
 
 impl Percent {
@@ -41,6 +39,16 @@ impl Percent {
     #[must_use]
     pub fn has(self, number: u64) -> bool {
         u128::from(number) < self.threshold()
+    }
+}
+
+impl Serialize for Percent {
+    /// As people write it: 5 rather than 5.0.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match (self.0 / 100, self.0 % 100) {
+            (whole, 0) => serializer.serialize_u16(whole),
+            _ => serializer.serialize_f64(f64::from(*self)),
+        }
     }
 }
 

@@ -27,6 +27,18 @@ pub enum GrayWhy {
     Percent,
 }
 
+impl GrayWhy {
+    /// As in serialised explanations.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tag => "tag",
+            Self::Tenant => "tenant",
+            Self::Percent => "percent",
+        }
+    }
+}
+
 impl CompiledPolicy {
     /// The release of the rule that a request is in: that of its tag, else the first that its tenant or key is in.
     pub(super) fn gray<'a>(

@@ -8,6 +8,7 @@ mod tests;
 
 use http::HeaderName;
 use ringfence_core::{PlanId, name_seed};
+use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 pub use self::{
@@ -24,7 +25,8 @@ use crate::{
 const ENFORCE_SEED: u64 = 0x65_6e66_6f72_6365;
 
 /// Who decides a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Decides {
     /// The policy.
     Policy,

@@ -43,7 +43,7 @@ impl<'a> TrustedView<'a> {
     }
 
     /// And who says so.
-    pub(super) fn get_with_source(&self, attribute: &Attribute) -> Option<(&'a str, AuditReason)> {
+    pub(crate) fn get_with_source(&self, attribute: &Attribute) -> Option<(&'a str, AuditReason)> {
         let of = |tags: Option<&'a RequestTags>| tags.and_then(|tags| tags.get(attribute));
         if let Some(value) = of(self.authority) {
             return Some((value, AuditReason::Authority));
@@ -99,8 +99,12 @@ impl TagValues for TrustedView<'_> {
     }
 
     fn is_untagged(&self) -> bool {
-        let mut is_untagged = true;
-        self.each(&mut |_, _| is_untagged = false);
-        is_untagged
+        let is_empty = |tags: Option<&RequestTags>| tags.is_none_or(RequestTags::is_empty);
+        let rule = self.rule.into_iter();
+        is_empty(self.authority)
+            && is_empty(self.program)
+            && rule
+                .flat_map(|rule| &rule.header_tags)
+                .all(|tag| self.of_header(&tag.attribute).is_none())
     }
 }

@@ -1,0 +1,249 @@
+//! Telling how a request is decided, step by step.
+
+#[cfg(test)]
+mod tests;
+mod text;
+
+use ringfence_core::{StepVerdict, TagValues, View};
+use serde::Serialize;
+
+use crate::{
+    AuditReason, CompiledPolicy, Decides, Evaluation, GrayWhy, MissingKey, RequestHead, TenantMode,
+    keys::Reading, place::route_of,
+};
+
+/// Most instances of a walk that are told.
+const MAX_STEPS: usize = 256;
+
+/// How a policy decides one request on one view, from its key to the instances that are tried. It can be serialised, and its
+/// text form is for people.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// Number of the view.
+    pub epoch: u64,
+    /// Fingerprint of the policy, in hexadecimal digits.
+    pub policy: String,
+    /// The rule, `default` for none of the document.
+    pub rule: String,
+    /// Place of the rule in the document.
+    pub rule_index: usize,
+    /// Who decides.
+    pub decides: Decides,
+    /// What each key source had, up to the one that was used.
+    pub sources: Vec<SourceExplanation>,
+    /// The key.
+    pub key: Option<KeyExplanation>,
+    /// What happens without a key.
+    pub missing_key: MissingKey,
+    /// Tags that are believed.
+    pub tags: Vec<TagExplanation>,
+    /// The tenant, and how it is kept apart.
+    pub tenant: Option<(String, TenantMode)>,
+    /// The gray release that the request is in, and why.
+    pub gray: Option<(String, GrayWhy)>,
+    /// The pools that were looked at, in order.
+    pub stages: Vec<StageExplanation>,
+    /// Place of the stage that serves; `None` where none can.
+    pub chosen: Option<usize>,
+    /// Whether the key left an earlier stage that could have served it.
+    pub is_spilled: bool,
+    /// Whom the key passes on its way around the ring, until there are enough to try; at most 256.
+    pub walk: Vec<StepExplanation>,
+    /// The instances to be tried, in order; empty without a key.
+    pub candidates: Vec<String>,
+}
+
+/// What a key source had.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SourceExplanation {
+    /// The source.
+    pub source: String,
+    /// `key`, `absent`, `too long` or `malformed`.
+    pub outcome: &'static str,
+}
+
+/// A key on its way to the ring.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct KeyExplanation {
+    /// Where it is from.
+    pub source: String,
+    /// As it is in the request; bytes that are no text are escaped.
+    pub raw: String,
+    /// As the ring gets it, after the normalisers and the keyed hash.
+    pub normalised: String,
+    /// Mixed into its hash, for a salted tenant.
+    pub salt: u64,
+    /// Its place on the ring of the chosen pool, in hexadecimal digits.
+    pub hash: Option<String>,
+}
+
+/// A tag that is believed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TagExplanation {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// Why it is believed.
+    pub because: AuditReason,
+}
+
+/// A pool that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct StageExplanation {
+    /// What it is made of.
+    pub pool: String,
+    /// Instances that are registered.
+    pub members: usize,
+    /// Those that can be used.
+    pub usable: usize,
+    /// Thousandths of the keys that it passes on.
+    pub spilled: u16,
+}
+
+/// An instance on the way of the key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct StepExplanation {
+    /// Its id.
+    pub instance: String,
+    /// `candidate`, or why it is passed by.
+    pub verdict: &'static str,
+}
+
+impl CompiledPolicy {
+    /// Tells how a request is decided. The view must be one that was made with this policy's [`plans`](Self::plans).
+    /// `attempts` instances are tried unless the rule says otherwise. `None` while the policy is off for the request.
+    #[must_use]
+    pub fn explain(
+        &self,
+        head: &RequestHead<'_>,
+        draw: u64,
+        view: &View,
+        attempts: usize,
+    ) -> Option<Explanation> {
+        let evaluation = self.evaluate(head, draw)?;
+        Some(evaluation.explain(draw, view, attempts))
+    }
+}
+
+impl Evaluation<'_> {
+    fn explain(&self, draw: u64, view: &View, attempts: usize) -> Explanation {
+        let route = route_of(view, self.plan, &self.tags);
+        let stages = route.stages().iter().map(|outcome| StageExplanation {
+            pool: outcome.stage.to_string(),
+            members: outcome.members,
+            usable: outcome.usable,
+            spilled: outcome.spilled,
+        });
+        let chosen = route.choose(self.key_bytes(), || draw);
+        let (mut key, sources) = self.explain_key();
+        let (mut walk, mut candidates) = (Vec::new(), Vec::new());
+        if let (Some(chosen), Some(bytes)) = (&chosen, self.key_bytes()) {
+            let hash = chosen.pool.hash_key(bytes, self.salt);
+            if let Some(key) = &mut key {
+                key.hash = Some(format!("{:016x}", hash.get()));
+            }
+            let attempts = self
+                .max_attempts
+                .map_or(attempts, |n| usize::try_from(n).unwrap_or(attempts));
+            let members = chosen.pool.walk(hash).take(attempts);
+            let instances = members.filter_map(|member| chosen.pool.pool().instance(member));
+            candidates.extend(instances.map(|instance| instance.id().to_string()));
+            let steps = view.steps(chosen.pool, hash, attempts).take(MAX_STEPS);
+            for step in steps.take_while(|step| step.verdict != StepVerdict::BeyondAttempts) {
+                if let Some(instance) = view.snapshot().instances().get(step.place) {
+                    walk.push(StepExplanation {
+                        instance: instance.id().to_string(),
+                        verdict: step.verdict.as_str(),
+                    });
+                }
+            }
+        }
+        Explanation {
+            epoch: view.epoch(),
+            policy: format!("{:016x}", self.policy.fingerprint()),
+            rule: self.rule().to_owned(),
+            rule_index: self.rule_index(),
+            decides: self.decides,
+            sources,
+            key,
+            missing_key: self.missing_key,
+            tags: self.explain_tags(),
+            tenant: self.tenant.map(|(name, mode)| (name.to_owned(), mode)),
+            gray: self
+                .gray
+                .as_ref()
+                .map(|gray| (gray.release.to_owned(), gray.why)),
+            stages: stages.collect(),
+            chosen: chosen.as_ref().map(|chosen| chosen.stage),
+            is_spilled: chosen.is_some_and(|chosen| chosen.is_spilled),
+            walk,
+            candidates,
+        }
+    }
+
+    fn explain_key(&self) -> (Option<KeyExplanation>, Vec<SourceExplanation>) {
+        let finder = &self.rule.key;
+        let mut sources = Vec::new();
+        let mut key = None;
+        for source in &finder.sources {
+            let name = source.source.to_string();
+            let outcome = match source.read(&self.head, finder.max_len) {
+                Reading::Key(_) => {
+                    let raw = match source.raw(&self.head, finder.max_len) {
+                        Reading::Key(raw) => shown(&raw),
+                        Reading::Absent | Reading::TooLong | Reading::Malformed => String::new(),
+                    };
+                    key = Some(KeyExplanation {
+                        source: name.clone(),
+                        raw,
+                        normalised: self.key_bytes().map(shown).unwrap_or_default(),
+                        salt: self.salt,
+                        hash: None,
+                    });
+                    "key"
+                }
+                Reading::Absent => "absent",
+                Reading::TooLong => "too long",
+                Reading::Malformed => "malformed",
+            };
+            sources.push(SourceExplanation {
+                source: name,
+                outcome,
+            });
+            if key.is_some() {
+                break;
+            }
+        }
+        (key, sources)
+    }
+
+    fn explain_tags(&self) -> Vec<TagExplanation> {
+        let mut tags = Vec::new();
+        self.tags.each(&mut |attribute, value| {
+            let (_, because) = self
+                .tags
+                .get_with_source(attribute)
+                .unwrap_or((value, AuditReason::Program));
+            tags.push(TagExplanation {
+                name: attribute.to_string(),
+                value: value.to_owned(),
+                because,
+            });
+        });
+        tags
+    }
+}
+
+fn shown(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.escape_debug().to_string(),
+        Err(_) => bytes.escape_ascii().to_string(),
+    }
+}
