@@ -173,21 +173,25 @@ impl<'a> Pools<'a> {
     }
 
     /// What instances must not have that are for everybody (or for this release): what marks others.
-    fn kept_out(&self, release: Option<&Release>) -> Vec<(Attribute, Match)> {
-        let mut values: BTreeMap<Attribute, Vec<&str>> = BTreeMap::new();
-        values.insert(Attribute::Version, GRAY_VERSIONS.to_vec());
+    fn kept_out(&self, release: Option<&Release>) -> BTreeMap<Attribute, Match> {
         let others = self.releases.iter();
-        for other in others.filter(|other| release.is_none_or(|own| own.name != other.name)) {
-            let kept_out = values.entry(other.marker.clone()).or_default();
+        let others = others.filter(|other| release.is_none_or(|own| own.name != other.name));
+        let mut values: BTreeMap<&Attribute, Vec<&str>> = BTreeMap::new();
+        values.insert(&Attribute::Version, GRAY_VERSIONS.to_vec());
+        for other in others {
+            let kept_out = values.entry(&other.marker).or_default();
             kept_out.extend(other.marker_values.iter().map(String::as_str));
         }
-        let gray = Attribute::tag("gray");
-        values.remove(&gray);
-        let mut kept_out: Vec<_> = values
-            .into_iter()
-            .map(|(attribute, values)| (attribute, Match::none_of(values)))
-            .collect();
-        kept_out.push((gray, Match::absent()));
+        let kept_out = values.into_iter().map(|(attribute, values)| {
+            let matching = match attribute {
+                // A tag that marks releases is for releases: a value that no release has must not be for everybody.
+                Attribute::Tag(_) => Match::absent(),
+                _ => Match::none_of(values),
+            };
+            (attribute.clone(), matching)
+        });
         kept_out
+            .chain([(Attribute::tag("gray"), Match::absent())])
+            .collect()
     }
 }

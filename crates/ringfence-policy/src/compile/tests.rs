@@ -48,7 +48,7 @@ fn releases_are_kept_out_of_every_other_pool() {
     );
     let tags = RequestTags::new();
     let stable = ["zone=az-1, ", ""]
-        .map(|zone| format!("version=stable, {zone}gray absent, lane!=blue, tenant absent"));
+        .map(|zone| format!("version=stable, {zone}gray absent, lane absent, tenant absent"));
     assert_eq!(stages(&policy, 0, None, &tags), stable);
     assert_eq!(
         stages(&policy, 0, Some(0), &tags),
@@ -62,8 +62,8 @@ fn releases_are_kept_out_of_every_other_pool() {
     assert_eq!(
         stages(&policy, 0, Some(1), &tags),
         [
-            "version=next, zone=az-1, disk=ssd, gray absent, lane!=blue, tenant absent",
-            "version=next, disk=ssd, gray absent, lane!=blue, tenant absent",
+            "version=next, zone=az-1, disk=ssd, gray absent, lane absent, tenant absent",
+            "version=next, disk=ssd, gray absent, lane absent, tenant absent",
         ],
         "it fails rather than go to the baseline"
     );

@@ -13,8 +13,10 @@ use super::{Percent, TagMatch, is_default};
 pub struct GrayRelease {
     /// What the instances of the release have. Exact values only.
     pub to: BTreeMap<String, TagMatch>,
-    /// The attribute in `to` by which an instance is known to belong to the release; requests outside of it never go to
-    /// instances that have its value. Needed where `to` names several.
+    /// The attribute in `to` by which an instance is known to belong to the release. Needed where `to` names several.
+    ///
+    /// Requests outside of the release never go to instances that have its value; where it is a tag, not even to instances
+    /// that have another value of it, unless a pool requires that value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marker: Option<String>,
     /// Share of the keys that are in; default 0.
