@@ -64,6 +64,7 @@ mod head;
 pub mod import;
 mod keys;
 mod lint;
+mod observe;
 mod place;
 mod trust;
 
@@ -87,5 +88,6 @@ pub use self::{
     head::RequestHead,
     keys::{FoundKey, KeyBytes},
     lint::{KeyFinding, KeyLint},
+    observe::{CacheHits, Comparison, InstanceShare, ObserveReport, Observed},
     trust::{GrayTag, TagAuthority, TrustedTags},
 };

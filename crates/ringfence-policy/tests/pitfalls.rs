@@ -27,7 +27,10 @@ fn view(policy: &CompiledPolicy, instances: Vec<Instance>) -> View {
 fn owner(policy: &CompiledPolicy, view: &View, request: &Request<()>) -> Option<Arc<Instance>> {
     let head = RequestHead::of(request);
     let evaluation = policy.evaluate(&head, 0)?;
-    let route = view.resolve(&view.key(evaluation.plan, &evaluation.tags));
+    let resolve = || Arc::new(view.resolve(&view.key(evaluation.plan, &evaluation.tags)));
+    let route = view
+        .route(evaluation.plan, &evaluation.tags)
+        .map_or_else(resolve, Arc::clone);
     let chosen = route.choose(evaluation.key_bytes(), || 0)?;
     let hash = chosen
         .pool

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header::GetAll};
 use ringfence_core::Attribute;
 
-use super::{key::header_name, text::Text};
+use super::{index::Wish, key::header_name, text::Text};
 use crate::{PolicyError, RequestHead, RequestMatch, TextMatch, document::attribute};
 
 /// Headers that are looked up once for all rules.
@@ -66,6 +66,21 @@ impl Matcher {
                 .map(header)
                 .collect::<Result<_, PolicyError>>()?,
         })
+    }
+
+    /// What it wants exactly, to find it by.
+    pub(super) fn wish(&self) -> Wish<'_> {
+        match (&self.path, &self.grpc) {
+            (_, Some(Text::Exact(path))) | (Some(Text::Exact(path)), _) => return Wish::Path(path),
+            (_, Some(Text::Prefix(service))) => return Wish::Service(service),
+            _ => {}
+        }
+        let mut headers = self.headers.iter();
+        let exact = headers.find_map(|(slot, text)| match text {
+            Text::Exact(value) => Some(Wish::Header(*slot, value)),
+            _ => None,
+        });
+        exact.unwrap_or(Wish::Nothing)
     }
 
     /// `tag` gives the trusted value of an attribute.
@@ -153,8 +168,18 @@ impl<'a> HeaderCache<'a> {
 
     /// Of several values, one must match.
     fn accepts(&self, slot: HeaderSlot, text: &Text) -> bool {
+        let (mut any, mut accepts) = (false, false);
+        self.each(slot, |value| {
+            any = true;
+            accepts = accepts || text.accepts(Some(value));
+        });
+        if any { accepts } else { text.accepts(None) }
+    }
+
+    /// All values.
+    pub(super) fn each(&self, slot: HeaderSlot, mut visit: impl FnMut(&[u8])) {
         let Some(name) = self.names.0.get(slot.0) else {
-            return false;
+            return;
         };
         let look_up = || self.headers.get_all(name);
         let rare;
@@ -165,12 +190,8 @@ impl<'a> HeaderCache<'a> {
                 &rare
             }
         };
-        let mut values = values.iter().map(HeaderValue::as_bytes);
-        match values.next() {
-            None => text.accepts(None),
-            Some(first) => {
-                text.accepts(Some(first)) || values.any(|value| text.accepts(Some(value)))
-            }
+        for value in values {
+            visit(value.as_bytes());
         }
     }
 }

@@ -1,6 +1,7 @@
 //! From a document to what requests are decided by: everything is checked and looked up here, once.
 
 mod gray;
+mod index;
 mod key;
 mod matcher;
 mod names;
@@ -20,7 +21,7 @@ use ringfence_core::{Attribute, ConfigError, RoutePlans};
 use xxhash_rust::xxh3::xxh3_64;
 
 pub(crate) use self::{
-    gray::Release, matcher::HeaderCache, rule::CompiledRule, tenants::TenantTable,
+    gray::Release, index::RuleIndex, matcher::HeaderCache, rule::CompiledRule, tenants::TenantTable,
 };
 use self::{matcher::HeaderNames, names::check_names, plans::PlanTable, zone::LocalZone};
 use crate::{Mode, PolicyContext, PolicyDocument, PolicyError, Rule, TagAuthority};
@@ -35,6 +36,7 @@ pub struct CompiledPolicy {
     pub(crate) off: bool,
     /// The last one matches everything.
     pub(crate) rules: Box<[CompiledRule]>,
+    pub(crate) index: RuleIndex,
     pub(crate) header_names: HeaderNames,
     pub(crate) releases: Box<[Release]>,
     pub(crate) tenants: TenantTable,
@@ -85,6 +87,7 @@ impl PolicyDocument {
             document: self.clone(),
             fingerprint: xxh3_64(self.to_json()?.as_bytes()),
             off: self.mode == Mode::Off,
+            index: RuleIndex::of(&rules),
             rules: rules.into(),
             header_names,
             releases,

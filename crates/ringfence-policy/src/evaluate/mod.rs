@@ -93,15 +93,18 @@ impl CompiledPolicy {
         }
         let headers = HeaderCache::new(head.headers, &self.header_names);
         let all_tags = TrustedView::of(self, head);
-        let mut rules = self.rules.iter().enumerate();
-        let (rule_index, rule, tags) = rules.find_map(|(i, rule)| {
-            let tags = all_tags.with_rule(rule);
-            let accepts = rule.matchers.is_empty()
-                || rule.matchers.iter().any(|matcher| {
-                    matcher.accepts(head, &headers, |attribute| tags.get(attribute))
-                });
-            accepts.then_some((i, rule, tags))
-        })?;
+        let accepts = |place: usize| {
+            self.rules.get(place).is_some_and(|rule| {
+                rule.matchers.is_empty()
+                    || rule.matchers.iter().any(|matcher| {
+                        let tag = |attribute: &_| all_tags.with_rule(rule).get(attribute);
+                        matcher.accepts(head, &headers, tag)
+                    })
+            })
+        };
+        let rule_index = self.index.first(head, &headers, accepts)?;
+        let rule = self.rules.get(rule_index)?;
+        let tags = all_tags.with_rule(rule);
         if rule.mode == Mode::Off {
             return None;
         }
