@@ -152,17 +152,23 @@ impl Plan {
 mod tests {
     use std::time::Duration;
 
-    use ringfence_core::Instance;
+    use ringfence_core::{Instance, RoutePlan, StageTemplate};
     use ringfence_discovery::{MemoryRegistry, Supervisor};
     use tokio::{sync::watch, time::sleep};
 
     use super::*;
-    use crate::{Balancer, BalancerConfig, PickRequest, handle::TaskGuard, shared::Shared};
+    use crate::{
+        Balancer, BalancerConfig, CompiledPolicy, PickRequest, handle::TaskGuard, shared::Shared,
+    };
 
     fn build(plan: Plan) -> View {
         assert!(plan.snapshot.get("poison").is_none(), "a fault of ours");
+        assert!(plan.plans.len() != POISONED, "a fault of ours");
         plan.build()
     }
+
+    /// As many plans make a build fail.
+    const POISONED: usize = 13;
 
     fn started(registry: &MemoryRegistry) -> Balancer {
         let (config, service) = (BalancerConfig::default(), "order");
@@ -216,6 +222,35 @@ mod tests {
             eventually(|| balancer.status().instances == others + 1).await;
             assert!(balancer.status().epoch > epoch);
         }
+    }
+
+    /// A policy that no view can be made with must not stop what comes after it.
+    #[tokio::test(start_paused = true)]
+    async fn a_policy_that_cannot_be_applied_keeps_the_old_one_and_updates_go_on() {
+        let policy = |plans: usize| {
+            let stages = || RoutePlan::of_stages([StageTemplate::any()]).expect("legal");
+            Arc::new(CompiledPolicy::new((0..plans).map(|_| stages()).collect()))
+        };
+        let registry = MemoryRegistry::new();
+        registry.register("order", instance("a"));
+        let balancer = started(&registry);
+        balancer.ready().await.expect("ready");
+        let good = policy(1);
+        balancer.set_policy(Arc::clone(&good));
+        eventually(|| balancer.policy().is_some()).await;
+
+        balancer.set_policy(policy(POISONED));
+        eventually(|| balancer.status().counters.policies_failed == 1).await;
+        let in_force = || balancer.policy().expect("the old one");
+        assert!(Arc::ptr_eq(&in_force(), &good));
+        registry.register("order", instance("b"));
+        eventually(|| balancer.status().instances == 2).await;
+        assert!(Arc::ptr_eq(&in_force(), &good));
+
+        let better = policy(2);
+        balancer.set_policy(Arc::clone(&better));
+        eventually(|| balancer.status().counters.policies_applied == 2).await;
+        assert!(Arc::ptr_eq(&in_force(), &better));
     }
 
     #[test]

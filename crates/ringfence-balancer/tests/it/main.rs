@@ -11,6 +11,7 @@ mod lifecycle;
 mod load;
 mod merging;
 mod outlier;
+mod policy;
 mod support;
 mod told;
 mod updates;
