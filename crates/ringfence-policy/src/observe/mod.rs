@@ -171,9 +171,10 @@ fn ask(
     instance: &str,
     key: u64,
 ) {
+    let has_room = caches.len() < (MAX_KEYS / size).max(1);
     let cache = match caches.get_mut(instance) {
         Some(cache) => cache,
-        None if caches.len() < (MAX_KEYS / size).max(1) => caches
+        None if has_room => caches
             .entry(instance.into())
             .or_insert_with(|| Lru::new(size)),
         None => return,
