@@ -44,7 +44,14 @@ fn evaluate(c: &mut Criterion) {
         let by_header = policy(rules, |i| {
             format!("{{ methods: [POST], headers: {{ x-env: {{ exact: env-{i} }} }} }}")
         });
-        for (name, policy) in [("method", by_method), ("header", by_header)] {
+        let by_prefix = policy(rules, |i| {
+            format!("{{ path: {{ prefix: /shop.v1.Service{i}/P }} }}")
+        });
+        for (name, policy) in [
+            ("method", by_method),
+            ("header", by_header),
+            ("prefix", by_prefix),
+        ] {
             let head = RequestHead::of(&request);
             assert_eq!(policy.evaluate(&head, 0).unwrap().rule_index(), last);
             group.bench_function(format!("{rules} rules by {name}"), |b| {

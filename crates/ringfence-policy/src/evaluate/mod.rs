@@ -142,7 +142,7 @@ impl<'a> Evaluation<'a> {
         &self.rule.name
     }
 
-    /// Place of the rule in the document.
+    /// Place of the rule in the document; behind its last one where none matches.
     #[must_use]
     pub fn rule_index(&self) -> usize {
         self.rule_index

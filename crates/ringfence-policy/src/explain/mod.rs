@@ -26,7 +26,7 @@ pub struct Explanation {
     pub policy: String,
     /// The rule, `default` for none of the document.
     pub rule: String,
-    /// Place of the rule in the document.
+    /// Place of the rule in the document; behind its last one for `default`.
     pub rule_index: usize,
     /// Who decides.
     pub decides: Decides,
