@@ -55,6 +55,8 @@ fn options() -> Options {
     serde_saphyr::options! {
         with_snippet: false,
         budget: serde_saphyr::budget! {
+            // A document needs some twelve levels. The reader needs stack for each: 64 are too many for 2 MiB.
+            max_depth: 24,
             max_nodes: 500_000,
             max_events: 1_000_000,
         },

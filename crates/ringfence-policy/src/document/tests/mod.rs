@@ -97,6 +97,14 @@ fn what_is_no_document_is_refused() {
         error(&format!("ringfence: 1\nrules: {}", nested.repeat(50_000)));
         error(&format!("ringfence: 1\nrulez: {}", nested.repeat(50_000)));
     }
+    for depth in [10, 100, 10_000] {
+        let nested = "{ all: [".repeat(depth);
+        error(&format!("ringfence: 1\nrules: [{{ name: a, key: [{nested}"));
+        let closed = format!("{nested}{}", "] }".repeat(depth));
+        let text = format!("ringfence: 1\nrules: [{{ name: a, key: [{closed}] }}]");
+        let refused = PolicyDocument::parse_and_compile(&text, &crate::PolicyContext::new());
+        refused.expect_err("too deep, or empty");
+    }
     let long = format!("# {}\nringfence: 1", "x".repeat(PolicyDocument::MAX_TEXT));
     assert!(error(&long).reason().contains("too long"));
 }
