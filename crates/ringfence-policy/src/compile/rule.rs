@@ -9,7 +9,7 @@ use super::{
     matcher::{HeaderNames, Matcher},
     plans::PlanTable,
     pools::Pools,
-    tenants::{PlanClass, TenantTable},
+    tenants::{Isolation, PlanClass, TenantTable},
     zone::LocalZone,
 };
 use crate::{
@@ -156,7 +156,8 @@ impl Part<'_> {
         for class in &self.tenants.classes {
             let in_gray = gray.iter().map(|place| self.releases.get(*place));
             for release in [None].into_iter().chain(in_gray) {
-                plans.push(table.place(pools.plan(*class, release)?)?);
+                let has_own_ring = matches!(class, Isolation::OwnRing { .. });
+                plans.push(table.place(pools.plan(*class, release)?, has_own_ring)?);
             }
         }
         Ok(plans.into())

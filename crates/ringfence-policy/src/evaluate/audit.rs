@@ -1,7 +1,14 @@
+use std::fmt;
+
 use ringfence_core::Attribute;
 
 use super::{Evaluation, GrayWhy};
 use crate::{AuditEvent, AuditReason, GrayTag, PeerAddress, TrustedTags, VerifiedClaims};
+
+/// `name=value`. Values come from anybody and go to a log: they are cut and escaped.
+fn named(name: impl fmt::Display, value: &str) -> String {
+    format!("{name}={}", ringfence_core::clip(value).escape_debug())
+}
 
 impl Evaluation<'_> {
     /// What is to be recorded of the request's gray and tenant tags: used ones, and ones that were not believed. `service` is
@@ -21,7 +28,7 @@ impl Evaluation<'_> {
         };
         if let Some(tag) = self.head.extensions.get::<GrayTag>() {
             record(
-                format!("gray={}", tag.release()),
+                named("gray", tag.release()),
                 self.gray_tag_reason(tag),
                 Some(tag.who()),
             );
@@ -30,7 +37,7 @@ impl Evaluation<'_> {
             && gray.why == GrayWhy::Tenant
         {
             record(
-                format!("gray={}", gray.release),
+                named("gray", gray.release),
                 AuditReason::TenantListed,
                 self.token_holder(),
             );
@@ -39,13 +46,13 @@ impl Evaluation<'_> {
             let who = self
                 .token_holder()
                 .filter(|_| reason == AuditReason::Authority);
-            record(format!("tenant={tenant}"), reason, who);
+            record(named("tenant", tenant), reason, who);
         }
         if let Some(token) = self.head.extensions.get::<TrustedTags>()
             && !self.is_believed(token)
         {
             for (attribute, value) in token.tags().iter() {
-                let tag = format!("{attribute}={value}");
+                let tag = named(attribute, value);
                 record(tag, AuditReason::ForeignAuthority, Some(token.who()));
             }
         }
@@ -54,9 +61,8 @@ impl Evaluation<'_> {
                 continue;
             }
             if let Some(value) = self.head.headers.get(&tag.header) {
-                // It comes from anybody and goes to a log.
-                let shown = ringfence_core::clip(&String::from_utf8_lossy(value.as_bytes()));
-                let tag = format!("{}={}", tag.attribute, shown.escape_debug());
+                let value = String::from_utf8_lossy(value.as_bytes());
+                let tag = named(&tag.attribute, &value);
                 record(tag, AuditReason::UntrustedHeader, None);
             }
         }

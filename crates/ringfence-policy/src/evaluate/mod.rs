@@ -6,6 +6,8 @@ mod tags;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
+
 use http::HeaderName;
 use ringfence_core::{PlanId, name_seed};
 use serde::Serialize;
@@ -152,6 +154,14 @@ impl<'a> Evaluation<'a> {
     #[must_use]
     pub fn key_bytes(&self) -> Option<&[u8]> {
         self.key.key.as_ref().map(|(bytes, _)| &**bytes)
+    }
+
+    /// Where the key is from, for people: `header x-user`.
+    #[must_use]
+    pub fn key_source(&self) -> Option<&'a dyn fmt::Display> {
+        let (_, place) = self.key.key.as_ref()?;
+        let source = self.rule.key.sources.get(*place)?;
+        Some(&source.source)
     }
 
     /// Headers that must be taken out of the request before it goes on, because they name tags and are not trusted.

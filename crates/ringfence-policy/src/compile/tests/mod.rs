@@ -189,3 +189,19 @@ fn a_rule_for_those_who_ask_for_a_release_may_name_its_value() {
          rules: [{ name: a, match: [{ tags: { lane: { exact: blue } } }], pools: [{ require: { lane: blue } }] }]",
     );
 }
+
+#[test]
+fn rings_of_their_own_are_bounded() {
+    let tenants: Vec<_> = (0..600)
+        .map(|i| format!("t{i}: {{ mode: own_ring }}"))
+        .collect();
+    let text = |pool: &str| {
+        let tenants = tenants.join(", ");
+        format!("ringfence: 1\ntenants: {{ {tenants} }}\nrules: [{{ name: a, pools: [{pool}] }}]")
+    };
+    let compile = |pool: &str| PolicyDocument::parse_and_compile(&text(pool), &context());
+    // The rule for unmatched requests shares the rings; only its plan for others heeds the version that is asked for.
+    assert_eq!(compile("{}").expect("legal").plans().len(), 602);
+    let error = compile("{ require: { env: x } }").expect_err("twice 600");
+    assert_eq!((error.path(), error.line()), ("tenants", Some(2)));
+}

@@ -48,3 +48,33 @@ fn all_tags_are_visited_once_and_in_order() {
     let bare = self::request("/", &[]);
     assert!(evaluate(&policy, &bare).tags.is_untagged());
 }
+
+proptest! {
+    #[test]
+    fn no_header_panics_and_no_tag_is_empty_or_untrimmed(
+        value in prop::collection::vec(prop_oneof![32u8..127, 128u8..=255, Just(b'\t')], 0..60),
+        path in "/[!-~&&[^?#\"<>\\\\^`{|}]]{0,40}",
+    ) {
+        let policy = compiled(
+            "tenants: { default: { mode: dedicated } }\n\
+             rules:\n\
+             - { name: a, match: [{ headers: { x-r: { regex: 'a.*' } } }, { path: { regex: '/[a-f]+' } }] }\n\
+             - { name: b, tags_from_headers: { x-t: { tag: tenant, trusted: true }, x-u: { tag: version } }, key: [{ header: x-t, normalise: [trim, nfc, json_canonical] }, { path_segment: 1 }] }",
+        );
+        let mut request = request("/", &[]);
+        if let Ok(uri) = path.parse() {
+            *request.uri_mut() = uri;
+        }
+        for name in ["x-r", "x-t", "x-u", "x-t"] {
+            request.headers_mut().append(name, http::HeaderValue::from_bytes(&value).expect("legal"));
+        }
+        let evaluation = evaluate(&policy, &request);
+        if let Some((tenant, _)) = evaluation.tenant {
+            prop_assert!(!tenant.is_empty() && tenant.trim() == tenant);
+        }
+        prop_assert_eq!(evaluation.key.key.is_some(), evaluation.key_source().is_some());
+        for event in evaluation.audit("shop") {
+            prop_assert!(!event.to_string().chars().any(char::is_control), "{event:?}");
+        }
+    }
+}
