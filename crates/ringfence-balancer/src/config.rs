@@ -177,7 +177,8 @@ impl BalancerConfig {
 
     /// How many different request tags have their pools prepared; default 1,024, range 1..=65,536.
     /// Beyond it the least recently used go; requests with such tags are served all the same,
-    /// slower.
+    /// slower. The pools of requests without tags, one for each plan of a policy, are always there
+    /// and do not count.
     ///
     /// # Errors
     /// [`ConfigError`] out of the range.

@@ -59,6 +59,7 @@ pub(crate) struct Candidates {
 
 impl Candidates {
     /// `None` if there is none; what there is no room for is left out.
+    #[inline]
     pub(crate) fn collect(candidates: impl IntoIterator<Item = Candidate>) -> Option<Self> {
         let mut candidates = candidates.into_iter();
         let first = candidates.next()?;

@@ -47,7 +47,7 @@
 //!
 //! | what | how |
 //! |---|---|
-//! | one consistent state for each decision | snapshot, rings and nodes are swapped as one; epochs only rise |
+//! | one consistent state for each decision | policy, snapshot, rings and nodes are swapped as one; epochs only rise |
 //! | no lock, no allocation, no await in a pick | measured in the tests; except the first requests with new tags, whose pools are not prepared yet |
 //! | updates need no traffic | the task applies them; removals, drains and health changes at once, additions within `update_merge_window` (at most `max_merge_delay`) |
 //! | the registry's death empties nothing | the last good view stays, [`Status::stale_for`] tells its age |

@@ -1,6 +1,6 @@
 //! From a request to its candidates, on one published state.
 
-use std::sync::Arc;
+use std::{ops::Deref, sync::Arc};
 
 use ringfence_core::{KeyHash, Route, TagValues};
 
@@ -19,48 +19,72 @@ pub(crate) fn pick(
     published: &Published,
     request: &PickRequest<'_>,
 ) -> Result<Decision, PickError> {
-    with_route(shared, published, request, |route| {
-        choose(shared, published, request, route)
-    })
+    let route = route(shared, published, request);
+    choose(shared, published, request, &route)
 }
 
-/// Gives the prepared route, or else one that is worked out for this request alone.
-fn with_route<T>(
-    shared: &Shared,
-    published: &Published,
-    request: &PickRequest<'_>,
-    then: impl FnOnce(&Route) -> T,
-) -> T {
-    match request.tags() {
-        Tags::None => with_route_of(shared, published, request, &shared.untagged, then),
-        Tags::Made(tags) => with_route_of(shared, published, request, tags, then),
-        Tags::Elsewhere(tags) => with_route_of(shared, published, request, tags, then),
-    }
+/// The route of a request.
+enum Found<'a> {
+    Prepared(&'a Route),
+    /// Worked out for this request alone. Boxed, so that the others do not carry its size around.
+    Now(Box<Route>),
 }
 
-fn with_route_of<T, V: TagValues + ?Sized>(
-    shared: &Shared,
-    published: &Published,
-    request: &PickRequest<'_>,
-    tags: &V,
-    then: impl FnOnce(&Route) -> T,
-) -> T {
-    let (view, plan) = (&published.view, request.plan());
-    if let Some(route) = view.route(plan, tags) {
-        if !tags.is_untagged() {
-            route.mark_used();
+impl Deref for Found<'_> {
+    type Target = Route;
+
+    #[inline]
+    fn deref(&self) -> &Route {
+        match self {
+            Self::Prepared(route) => route,
+            Self::Now(route) => route,
         }
-        return then(route);
     }
+}
+
+#[inline]
+fn route<'a>(shared: &Shared, published: &'a Published, request: &PickRequest<'_>) -> Found<'a> {
+    match request.tags() {
+        Tags::None => route_of(shared, published, request, &shared.untagged),
+        Tags::Made(tags) => route_of(shared, published, request, tags),
+        Tags::Elsewhere(tags) => route_of(shared, published, request, tags),
+    }
+}
+
+#[inline]
+fn route_of<'a, T: TagValues + ?Sized>(
+    shared: &Shared,
+    published: &'a Published,
+    request: &PickRequest<'_>,
+    tags: &T,
+) -> Found<'a> {
+    let Some(route) = published.view.route(request.plan(), tags) else {
+        return unprepared(shared, published, request, tags);
+    };
+    if !tags.is_untagged() {
+        route.mark_used();
+    }
+    Found::Prepared(route)
+}
+
+#[cold]
+fn unprepared<'a, T: TagValues + ?Sized>(
+    shared: &Shared,
+    published: &Published,
+    request: &PickRequest<'_>,
+    tags: &T,
+) -> Found<'a> {
     shared.counters.unprepared.increment();
-    let key = view.key(plan, tags);
+    let view = &published.view;
+    let key = view.key(request.plan(), tags);
     let route = view.resolve(&key);
-    if view.plan(plan).is_some() {
+    if view.plan(request.plan()).is_some() {
         shared.wishes.wish(key);
     }
-    then(&route)
+    Found::Now(Box::new(route))
 }
 
+#[inline]
 fn choose(
     shared: &Shared,
     published: &Published,
@@ -136,12 +160,11 @@ pub(crate) fn owners(
             service: shared.service.clone(),
         });
     };
-    with_route(shared, published, request, |route| {
-        let Some(chosen) = route.choose(Some(key), || 0) else {
-            return Err(shared.no_instances(published, route));
-        };
-        let pool = chosen.pool;
-        let hash = pool.hash_key(key, request.salt());
-        Ok(seating::seat(published, pool, pool.walk(hash).take(count)).collect())
-    })
+    let route = route(shared, published, request);
+    let Some(chosen) = route.choose(Some(key), || 0) else {
+        return Err(shared.no_instances(published, &route));
+    };
+    let pool = chosen.pool;
+    let hash = pool.hash_key(key, request.salt());
+    Ok(seating::seat(published, pool, pool.walk(hash).take(count)).collect())
 }

@@ -118,7 +118,7 @@ impl TagRouting {
     }
 
     /// Usable instances that a pool must have to be taken; default 1, range 1..=1,000,000. Where no pool has as many, the
-    /// first one that may serve in panic does.
+    /// first one with any does, else the first one that may serve in panic.
     ///
     /// # Errors
     /// [`ConfigError`] out of the range.

@@ -11,6 +11,11 @@ pub trait TagValues {
 
     /// Whether nothing is asked.
     fn is_untagged(&self) -> bool;
+
+    /// These tags, where they are [`RequestTags`]: looked up faster.
+    fn made(&self) -> Option<&RequestTags> {
+        None
+    }
 }
 
 impl TagValues for RequestTags {
@@ -24,7 +29,13 @@ impl TagValues for RequestTags {
         }
     }
 
+    #[inline]
     fn is_untagged(&self) -> bool {
         self.is_empty()
+    }
+
+    #[inline]
+    fn made(&self) -> Option<&RequestTags> {
+        Some(self)
     }
 }

@@ -29,6 +29,8 @@ pub(super) struct Builder<'a> {
     out: Arc<[bool]>,
     index: Arc<TagIndex>,
     previous: Option<&'a View>,
+    /// Whether a number stands for the same plan in the previous view.
+    is_same_plans: bool,
     /// Whether instances and their state are those of the previous view.
     is_previous: bool,
     whole: Arc<Ring>,
@@ -63,6 +65,7 @@ impl<'a> Builder<'a> {
                 Some(previous) => Arc::clone(&previous.routing),
                 None => Arc::new(config.routing().clone().into()),
             },
+            is_same_plans: previous.is_some_and(|previous| previous.plans.same(&plans)),
             plans,
             config,
             snapshot,
@@ -85,6 +88,7 @@ impl<'a> Builder<'a> {
             out: Arc::clone(&view.out),
             index: Arc::clone(&view.index),
             previous: Some(view),
+            is_same_plans: true,
             is_previous: true,
             whole: Arc::clone(&view.whole),
             selections: BTreeMap::new(),
@@ -134,10 +138,9 @@ impl<'a> Builder<'a> {
 
     /// A route whose pools have rings of their own.
     fn prepare(&mut self, id: PlanId, plan: &RoutePlan, tags: &RequestTags) -> Arc<Route> {
-        // Under other plans the same number means another plan.
         let previous = self
             .previous
-            .filter(|view| id == PlanId::ROUTING || view.plans.same(&self.plans));
+            .filter(|_| id == PlanId::ROUTING || self.is_same_plans);
         let used = match previous.and_then(|view| view.route(id, tags)) {
             Some(route) => Arc::clone(route.used()),
             None => Arc::new(AtomicBool::new(false)),

@@ -144,7 +144,10 @@ impl View {
         if tags.is_untagged() {
             return Some(base);
         }
-        let asks = self.plan(plan)?.asks();
+        let asks = match plan {
+            PlanId::ROUTING => None,
+            _ => self.plans.get(plan)?.asks(),
+        };
         if asks.is_some_and(|asks| asks.iter().all(|asked| tags.value(asked).is_none())) {
             return Some(base);
         }

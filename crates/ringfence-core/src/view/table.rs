@@ -27,6 +27,7 @@ impl RouteTable {
     }
 
     /// `asks` are the attributes that matter to the plan, `None` for all.
+    #[inline]
     pub(super) fn get<T: TagValues + ?Sized>(
         &self,
         plan: PlanId,
@@ -85,7 +86,8 @@ fn hash_of<T: TagValues + ?Sized>(
     tags: &T,
 ) -> u64 {
     let mut state = hasher.build_hasher();
-    plan.hash(&mut state);
+    // Whole words keep the hasher from shifting what comes after.
+    state.write_usize(plan.index());
     let mut add = |attribute: &Attribute, value: &str| {
         attribute.hash(&mut state);
         value.hash(&mut state);
@@ -98,7 +100,12 @@ fn hash_of<T: TagValues + ?Sized>(
                 }
             }
         }
-        None => tags.each(&mut add),
+        None => match tags.made() {
+            Some(tags) => tags
+                .iter()
+                .for_each(|(attribute, value)| add(attribute, value)),
+            None => tags.each(&mut add),
+        },
     }
     state.finish()
 }
@@ -108,6 +115,7 @@ fn same<T: TagValues + ?Sized>(key: &RouteKey, asks: Option<&[Attribute]>, tags:
         Some(asks) => asks
             .iter()
             .all(|attribute| key.tags().get(attribute) == tags.value(attribute)),
+        None if tags.made().is_some() => tags.made() == Some(key.tags()),
         None => {
             let (mut of_key, mut same) = (key.tags().iter(), true);
             tags.each(&mut |attribute, value| same &= of_key.next() == Some((attribute, value)));
