@@ -15,6 +15,8 @@ pub(crate) struct RuleIndex {
     /// The path up to the method, which is the gRPC service.
     by_service: HashList,
     by_header: Vec<(HeaderSlot, HashList)>,
+    /// By length of the beginning of the path that they want.
+    by_prefix: Vec<(usize, HashList)>,
 }
 
 /// Hashes of texts and the rules that want them, sorted. Equal hashes of different texts do no harm, because rules that are
@@ -25,6 +27,7 @@ type HashList = Vec<(u64, usize)>;
 pub(super) enum Wish<'a> {
     Path(&'a [u8]),
     Service(&'a [u8]),
+    Prefix(&'a [u8]),
     Header(HeaderSlot, &'a [u8]),
     Nothing,
 }
@@ -41,11 +44,10 @@ impl RuleIndex {
             }
         }
         index.others.dedup();
-        let lists = [&mut index.by_path, &mut index.by_service];
-        for list in lists
-            .into_iter()
-            .chain(index.by_header.iter_mut().map(|(_, list)| list))
-        {
+        let lists = [&mut index.by_path, &mut index.by_service].into_iter();
+        let of_headers = index.by_header.iter_mut().map(|(_, list)| list);
+        let of_prefixes = index.by_prefix.iter_mut().map(|(_, list)| list);
+        for list in lists.chain(of_headers).chain(of_prefixes) {
             list.sort_unstable();
         }
         index
@@ -55,12 +57,11 @@ impl RuleIndex {
         match matcher.wish() {
             Wish::Path(path) => self.by_path.push((xxh3_64(path), place)),
             Wish::Service(service) => self.by_service.push((xxh3_64(service), place)),
+            Wish::Prefix(prefix) => {
+                list_of(&mut self.by_prefix, prefix.len()).push((xxh3_64(prefix), place));
+            }
             Wish::Header(slot, value) => {
-                let entry = (xxh3_64(value), place);
-                match self.by_header.iter_mut().find(|(known, _)| *known == slot) {
-                    Some((_, list)) => list.push(entry),
-                    None => self.by_header.push((slot, vec![entry])),
-                }
+                list_of(&mut self.by_header, slot).push((xxh3_64(value), place));
             }
             Wish::Nothing => self.others.push(place),
         }
@@ -89,12 +90,26 @@ impl RuleIndex {
             let service = head.path.as_bytes().get(..=slash).unwrap_or_default();
             ask(&mut wanting(&self.by_service, service));
         }
+        for (len, list) in &self.by_prefix {
+            if let Some(prefix) = head.path.as_bytes().get(..*len) {
+                ask(&mut wanting(list, prefix));
+            }
+        }
         for (slot, list) in &self.by_header {
             headers.each(*slot, |value| ask(&mut wanting(list, value)));
         }
         ask(&mut self.others.iter().copied());
         (best != usize::MAX).then_some(best)
     }
+}
+
+fn list_of<K: PartialEq>(lists: &mut Vec<(K, HashList)>, kind: K) -> &mut HashList {
+    let place = lists.iter().position(|(known, _)| *known == kind);
+    let place = place.unwrap_or_else(|| {
+        lists.push((kind, HashList::new()));
+        lists.len() - 1
+    });
+    &mut lists[place].1
 }
 
 /// The rules that want this text, in their order.

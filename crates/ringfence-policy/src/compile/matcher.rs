@@ -80,7 +80,10 @@ impl Matcher {
             Text::Exact(value) => Some(Wish::Header(*slot, value)),
             _ => None,
         });
-        exact.unwrap_or(Wish::Nothing)
+        exact.unwrap_or(match &self.path {
+            Some(Text::Prefix(prefix)) => Wish::Prefix(prefix),
+            _ => Wish::Nothing,
+        })
     }
 
     /// `tag` gives the trusted value of an attribute.

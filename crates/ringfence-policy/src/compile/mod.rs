@@ -100,6 +100,27 @@ impl PolicyDocument {
 }
 
 impl CompiledPolicy {
+    /// Plans alone, for a program that says itself which plan a request takes. No request is decided by it.
+    #[must_use]
+    pub fn of_plans(plans: RoutePlans) -> Self {
+        Self {
+            document: PolicyDocument {
+                mode: Mode::Off,
+                ..PolicyDocument::default()
+            },
+            fingerprint: 0,
+            off: true,
+            index: RuleIndex::default(),
+            rules: Box::default(),
+            header_names: HeaderNames::default(),
+            releases: Box::default(),
+            tenants: TenantTable::default(),
+            tenant: Attribute::tenant(),
+            authority: None,
+            plans,
+        }
+    }
+
     /// The document that it was made of.
     #[must_use]
     pub fn document(&self) -> &PolicyDocument {

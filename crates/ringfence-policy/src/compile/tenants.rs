@@ -9,7 +9,7 @@ use crate::{PolicyError, TenantMode, Tenants};
 pub(crate) type PlanClass = usize;
 
 /// How a tenant's requests are decided.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TenantClass {
     pub(crate) mode: TenantMode,
     pub(crate) plan: PlanClass,
@@ -24,7 +24,7 @@ pub(crate) enum Isolation {
     Shard { size: u32 },
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct TenantTable {
     named: HashMap<Box<str>, TenantClass>,
     default: TenantClass,

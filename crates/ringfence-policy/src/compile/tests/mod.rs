@@ -205,3 +205,16 @@ fn rings_of_their_own_are_bounded() {
     let error = compile("{ require: { env: x } }").expect_err("twice 600");
     assert_eq!((error.path(), error.line()), ("tenants", Some(2)));
 }
+
+#[test]
+fn plans_alone_decide_nothing() {
+    let plans = compiled("rules: [{ name: a }]").plans().clone();
+    let policy = CompiledPolicy::of_plans(plans);
+    assert_eq!(policy.plans().len(), 1);
+    let request = http::Request::new(());
+    assert!(
+        policy
+            .evaluate(&crate::RequestHead::of(&request), 0)
+            .is_none()
+    );
+}
