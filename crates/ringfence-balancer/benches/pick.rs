@@ -30,7 +30,7 @@ fn balancer(runtime: &Runtime, instances: usize) -> Balancer {
     registry.replace(&service, all);
     runtime.block_on(async {
         let balancer = Balancer::builder(registry, service)
-            .with_policy(CompiledPolicy::new(plans()))
+            .with_policy(CompiledPolicy::of_plans(plans()))
             .build()
             .expect("in a runtime");
         balancer.ready().await.expect("the registry answers");

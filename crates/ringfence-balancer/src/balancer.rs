@@ -215,7 +215,7 @@ impl Balancer {
     ///
     /// let gray = StageTemplate::any().and(Attribute::Version, Match::is("gray"));
     /// let plan = RoutePlan::of_stages([gray, StageTemplate::untagged()])?;
-    /// balancer.set_policy(CompiledPolicy::new(RoutePlans::new([plan])));
+    /// balancer.set_policy(CompiledPolicy::of_plans(RoutePlans::new([plan])));
     /// while balancer.policy().is_none() {
     ///     tokio::task::yield_now().await;
     /// }

@@ -72,7 +72,6 @@ mod keyless;
 mod merge;
 mod node;
 mod pick;
-mod policy;
 mod published;
 mod request;
 mod routes;
@@ -83,6 +82,7 @@ mod task;
 
 pub use ringfence_core::{ConfigError, OutlierConfig, RetryBudgetConfig, RingConfig, TagRouting};
 pub use ringfence_discovery::{ServiceKey, WatchConfig};
+pub use ringfence_policy::CompiledPolicy;
 
 pub use self::{
     balancer::Balancer,
@@ -91,7 +91,6 @@ pub use self::{
     decision::{Candidate, Decision, IntoCandidates, MAX_CANDIDATES},
     error::{BuildError, PickError},
     node::{AttachmentKey, FailureKind, InFlight, Node, Outcome},
-    policy::CompiledPolicy,
     request::PickRequest,
     status::{BalancerCounters, Status},
 };

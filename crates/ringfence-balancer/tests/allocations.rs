@@ -55,7 +55,7 @@ fn policy() -> CompiledPolicy {
         vec![StageTemplate::untagged().with_ring_seed(7)],
     ];
     let plans = plans.map(|stages| RoutePlan::of_stages(stages).expect("valid"));
-    CompiledPolicy::new(RoutePlans::new(plans))
+    CompiledPolicy::of_plans(RoutePlans::new(plans))
 }
 
 /// Tags that are nowhere but here, as those that a policy takes from a request.

@@ -229,7 +229,9 @@ mod tests {
     async fn a_policy_that_cannot_be_applied_keeps_the_old_one_and_updates_go_on() {
         let policy = |plans: usize| {
             let stages = || RoutePlan::of_stages([StageTemplate::any()]).expect("legal");
-            Arc::new(CompiledPolicy::new((0..plans).map(|_| stages()).collect()))
+            Arc::new(CompiledPolicy::of_plans(
+                (0..plans).map(|_| stages()).collect(),
+            ))
         };
         let registry = MemoryRegistry::new();
         registry.register("order", instance("a"));

@@ -23,7 +23,7 @@ fn policy<const N: usize>(
 ) -> Arc<CompiledPolicy> {
     let plans = plans.into_iter().map(RoutePlan::of_stages);
     let plans = plans.collect::<Result<RoutePlans, _>>().expect("legal");
-    Arc::new(CompiledPolicy::new(plans))
+    Arc::new(CompiledPolicy::of_plans(plans))
 }
 
 fn version(version: &str) -> StageTemplate {
