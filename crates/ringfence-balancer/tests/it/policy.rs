@@ -13,6 +13,8 @@ use ringfence_core::{
     StageTemplate, TagValues, name_seed,
 };
 
+use ringfence_policy::{PolicyContext, PolicyDocument, RequestHead};
+
 use crate::support::*;
 
 const FIRST: usize = 0;
@@ -339,5 +341,57 @@ async fn tags_can_stay_where_they_are() {
         assert_eq!(ids(&balancer, &request.with_tags(&made)), unprepared);
         assert_eq!(balancer.status().counters.picks_unprepared, before);
         assert!(format!("{elsewhere:?}").contains("\"b\""), "{elsewhere:?}");
+    }
+}
+
+const DOCUMENT: &str = "
+ringfence: 1
+gray:
+  next: { to: { version: blue }, percent: 30 }
+tenants:
+  acme: { mode: salted }
+  globex: { mode: own_ring }
+  default: { mode: shuffle_shard, size: 3 }
+rules:
+  - name: all
+    key: [{ header: x-user }]
+    gray: [next]
+    limits: { max_attempts: 2 }
+";
+
+#[tokio::test(start_paused = true)]
+async fn a_document_is_picked_by_as_it_explains() {
+    let balancer = balancer(&registry(colours()), BalancerConfig::default()).await;
+    let policy = PolicyDocument::parse_and_compile(DOCUMENT, &PolicyContext::new()).expect("legal");
+    set(&balancer, &Arc::new(policy)).await;
+    let (policy, view) = (
+        balancer.policy().expect("set"),
+        balancer.view().expect("ready"),
+    );
+    for (n, tenant) in ["", "acme", "globex", "initech"]
+        .iter()
+        .cycle()
+        .take(400)
+        .enumerate()
+    {
+        let request = http::Request::get("/").header("x-user", format!("user-{n}"));
+        let mut request = request.body(()).expect("legal");
+        request
+            .extensions_mut()
+            .insert(RequestTags::new().with_tenant(tenant));
+        let head = RequestHead::of(&request);
+        let evaluation = policy.evaluate(&head, 0).expect("not off");
+        let pick = PickRequest::new()
+            .with_plan(evaluation.plan)
+            .with_tag_values(&evaluation.tags)
+            .with_salt(evaluation.salt)
+            .with_max_candidates(2)
+            .with_key(evaluation.key_bytes().expect("there is one"));
+        let explanation = policy.explain(&head, 0, &view, 3).expect("not off");
+        assert_eq!(
+            ids(&balancer, &pick),
+            explanation.candidates,
+            "{explanation}"
+        );
     }
 }

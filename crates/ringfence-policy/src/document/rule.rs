@@ -88,7 +88,8 @@ pub enum MissingKey {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Instances that are tried for a request, the first included; default as the balancer, range 1..=8.
+    /// Instances that are tried for a request, the first included; default and at most as
+    /// the balancer has it, range 1..=8.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,
     /// Longest key in bytes, after normalisation and as found; a longer one counts as absent. Default 1,024, range

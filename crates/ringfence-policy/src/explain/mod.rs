@@ -118,7 +118,7 @@ pub struct StepExplanation {
 
 impl CompiledPolicy {
     /// Tells how a request is decided. The view must be one that was made with this policy's [`plans`](Self::plans).
-    /// `attempts` instances are tried unless the rule says otherwise. `None` while the policy is off for the request.
+    /// `attempts` instances are tried unless the rule wants fewer. `None` while the policy is off for the request.
     #[must_use]
     pub fn explain(
         &self,
@@ -149,9 +149,9 @@ impl Evaluation<'_> {
             if let Some(key) = &mut key {
                 key.hash = Some(format!("{:016x}", hash.get()));
             }
-            let attempts = self
-                .max_attempts
-                .map_or(attempts, |n| usize::try_from(n).unwrap_or(attempts));
+            let attempts = self.max_attempts.map_or(attempts, |n| {
+                attempts.min(usize::try_from(n).unwrap_or(attempts))
+            });
             let members = chosen.pool.walk(hash).take(attempts);
             let instances = members.filter_map(|member| chosen.pool.pool().instance(member));
             candidates.extend(instances.map(|instance| instance.id().to_string()));
