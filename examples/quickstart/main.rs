@@ -6,12 +6,13 @@
 
 mod client;
 mod fleet;
-mod report;
 mod scenes;
 
 use std::{process::ExitCode, time::Instant};
 
-use crate::{client::Client, fleet::Fleet, report::Report};
+use ringfence_examples::Report;
+
+use crate::{client::Client, fleet::Fleet};
 
 #[tokio::main]
 async fn main() -> ExitCode {

@@ -8,11 +8,11 @@ use std::{
 };
 
 use ringfence::RequestTags;
+use ringfence_examples::{Report, percent};
 
 use crate::{
     client::{Client, Homes, Round, is_gray, tenants},
     fleet::{Fleet, GRAY, STABLE},
-    report::{Report, percent},
 };
 
 type SceneResult<T> = Result<T, Box<dyn Error>>;

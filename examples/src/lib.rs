@@ -1,5 +1,20 @@
-//! Runnable examples of Ringfence; each is a folder of this package.
+//! Runnable examples of Ringfence; each is a folder of this package. What several of them share is here.
 //!
 //! ```console
 //! $ cargo run --example echo_server -- --id order-1 --port 50051
 //! ```
+
+mod fleet;
+mod registry;
+mod report;
+mod tour;
+
+pub use self::{
+    fleet::{Fleet, Server},
+    registry::{Registry, Role},
+    report::{Report, percent},
+    tour::{Caller, judge, tour, writes_are_refused},
+};
+
+/// Any error.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

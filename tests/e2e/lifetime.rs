@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use tokio::runtime::{Builder, Handle, Runtime};
-
-use crate::{
+use ringfence_tests::{
     client::{balancer, call, echo, registry, until},
     fleet::Fleet,
 };
+use tokio::runtime::{Builder, Handle, Runtime};
 
 fn current_thread() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()

@@ -1,4 +1,4 @@
-//! End-to-end tests: each module is one behaviour, `fleet` and `client` are what they share.
+//! End-to-end tests: each module is one behaviour.
 
 #![allow(
     clippy::unwrap_used,
@@ -7,7 +7,7 @@
     reason = "all of it is tests"
 )]
 
-mod client;
+mod compose;
 mod fleet;
 mod lifetime;
 mod membership;

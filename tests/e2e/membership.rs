@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use ringfence::RoutingKey;
 use ringfence_echo::EchoRequest;
-use tokio_stream::StreamExt;
-use tonic::Request;
-
-use crate::{
+use ringfence_tests::{
     client::{balancer, call, echo, registry, service, until, until_instances},
     fleet::Fleet,
 };
+use tokio_stream::StreamExt;
+use tonic::Request;
 
 fn slow_stream(count: u32) -> Request<EchoRequest> {
     let mut request = Request::new(EchoRequest::new("x").with_count(count).with_delay_ms(20));

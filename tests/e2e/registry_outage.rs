@@ -2,8 +2,7 @@
 
 use ringfence::discovery::{ErrorKind, Provenance, Update};
 use ringfence_testkit::ScriptedDiscovery;
-
-use crate::{
+use ringfence_tests::{
     client::{balancer, call, echo, until},
     fleet::Fleet,
 };

@@ -59,9 +59,11 @@ pub struct Status {
     pub nodes: usize,
     /// The balancer's task has ended: by a shutdown, or with its runtime. Nothing renews the view any more.
     pub task_gone: bool,
-    /// How long the registry has been out of contact, once that is too long or the task is gone; `None` while it is in contact.
+    /// How long the registry has been out of contact, once that is too long, a copy from disk is in use or the task is gone;
+    /// `None` while it is in contact.
     pub stale_for: Option<Duration>,
-    /// State and counters of the watch, as of the last event or a few seconds ago.
+    /// State and counters of the watch, as of the last event or a few seconds ago. Its `provenance` tells whether requests are
+    /// served from a live list or from a copy on disk, and how old that was when it came into use.
     pub watch: WatchStatus,
     /// Counters since the start.
     pub counters: BalancerCounters,

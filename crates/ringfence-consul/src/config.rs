@@ -1,8 +1,8 @@
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use ringfence_discovery::FieldMapping;
 
-use crate::{ConsulConfigError, ConsulTls, ConsulToken};
+use crate::{ConsulConfigError, ConsulTls, ConsulToken, NAME};
 
 const SECOND: Duration = Duration::from_secs(1);
 const TEN_MINUTES: Duration = Duration::from_secs(600);
@@ -228,11 +228,40 @@ impl ConsulConfig {
         self
     }
 
-    /// Most watches at a time; at least 1, default 128. Each holds a connection, and Consul's agents by default refuse more
-    /// than 200 of one client address (`limits.http_max_conns_per_client`).
+    /// Most services watched at a time; at least 1, default 128. Each holds a connection, however many watch it, and Consul's
+    /// agents by default refuse more than 200 of one client address (`limits.http_max_conns_per_client`).
     pub fn with_max_watches(mut self, watches: usize) -> Self {
         self.max_watches = watches;
         self
+    }
+
+    /// Names what is read: whatever changes the lists, and no token.
+    pub(crate) fn registry(&self) -> String {
+        let mut name = format!("{NAME} {}", self.address.trim_end_matches('/'));
+        let mut add = |part: &str, value: &dyn fmt::Debug, ordinary: bool| {
+            if !ordinary {
+                name.push_str(&format!(" {part}={value:?}"));
+            }
+        };
+        let mut tags = self.tags.clone();
+        tags.sort();
+        for (part, value) in [
+            ("datacenter", &self.datacenter),
+            ("namespace", &self.namespace),
+            ("partition", &self.partition),
+            ("filter", &self.filter),
+        ] {
+            add(part, value, value.is_none());
+        }
+        add("tags", &tags, tags.is_empty());
+        let (meaning, warning) = (self.key_namespace, self.warning);
+        add("key", &meaning, meaning == KeyNamespace::default());
+        add("warning", &warning, warning == WarningPolicy::default());
+        let is_ordinary = self.identity == InstanceIdentity::default();
+        add("identity", &self.identity, is_ordinary);
+        let is_ordinary = self.mapping == FieldMapping::default();
+        add("mapping", &self.mapping, is_ordinary);
+        name
     }
 
     pub(crate) fn check(&self) -> Result<(), ConsulConfigError> {
@@ -258,5 +287,46 @@ impl ConsulConfig {
             Some((setting, _, expected)) => Err(ConsulConfigError::Range { setting, expected }),
             None => self.token.as_ref().map_or(Ok(()), ConsulToken::check),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    /// Copies on disk are kept apart by it (B38).
+    #[test]
+    fn clients_that_may_see_other_instances_read_other_registries() {
+        let config = || ConsulConfig::new("http://127.0.0.1:8500");
+        let different = [
+            config(),
+            ConsulConfig::new("http://127.0.0.1:8501"),
+            config().with_datacenter("a"),
+            config().with_namespace("a"),
+            config().with_partition("a"),
+            config().with_filter("a"),
+            config().with_required_tag("a"),
+            config().with_required_tag("a").with_required_tag("b"),
+            config().with_key_namespace(KeyNamespace::Namespace),
+            config().with_warning(WarningPolicy::Unhealthy),
+            config().with_identity(InstanceIdentity::ServiceId),
+            config().with_mapping(FieldMapping::for_nacos()),
+        ];
+        let names: HashSet<_> = different.iter().map(ConsulConfig::registry).collect();
+        assert_eq!(names.len(), different.len(), "{names:?}");
+    }
+
+    #[test]
+    fn equal_clients_read_one_registry_and_no_token_names_it() {
+        let plain = ConsulConfig::new("http://127.0.0.1:8500");
+        assert_eq!(plain.registry(), "consul http://127.0.0.1:8500");
+        let token = ConsulToken::value("s3cr3t");
+        let with_token = ConsulConfig::new("http://127.0.0.1:8500/").with_token(token);
+        assert_eq!(with_token.registry(), plain.registry());
+        let one = plain.clone().with_required_tag("a").with_required_tag("b");
+        let other = plain.with_required_tag("b").with_required_tag("a");
+        assert_eq!(one.registry(), other.registry());
     }
 }

@@ -8,12 +8,15 @@ use crate::{
     ConsulConfig, ConsulConfigError, NAME,
     endpoint::is_path_safe,
     read::Reader,
+    shared::SharedWatches,
     watch::{Watch, remember},
 };
 
-/// Consul as a source of instances. It only reads. Clones share connections, limits and the watch limit.
+/// Consul as a source of instances. It only reads. Clones share connections, limits and watches: all who watch one service
+/// through them share one query, which ends with the last of them.
 ///
-/// Calls need a tokio runtime with time and I/O enabled.
+/// Calls need a tokio runtime with time and I/O enabled. A shared query lives on the runtime of whoever began it; when that
+/// ends, the others are told an error, and the next one to watch begins anew.
 ///
 /// # Examples
 /// ```no_run
@@ -36,6 +39,7 @@ use crate::{
 #[derive(Clone)]
 pub struct ConsulDiscovery {
     reader: Arc<Reader>,
+    shared: Arc<SharedWatches>,
 }
 
 impl ConsulDiscovery {
@@ -44,8 +48,12 @@ impl ConsulDiscovery {
     /// # Errors
     /// What is wrong with the settings.
     pub fn new(config: ConsulConfig) -> Result<Self, ConsulConfigError> {
+        // A query that is attended to is answered, or given up, within this time.
+        let held = config.wait.saturating_add(config.wait / 16);
+        let shared = SharedWatches::new(held.saturating_add(config.slack));
         Ok(Self {
             reader: Arc::new(Reader::new(config)?),
+            shared,
         })
     }
 }
@@ -55,11 +63,15 @@ impl Discovery for ConsulDiscovery {
         NAME
     }
 
+    fn registry(&self) -> String {
+        self.reader.config.registry()
+    }
+
     fn watch(&self, service: &ServiceKey) -> BoxStream<'static, Result<Update, DiscoveryError>> {
-        unfold(
-            Watch::new(Arc::clone(&self.reader), service.clone()),
-            Watch::step,
-        )
+        let (reader, key) = (Arc::clone(&self.reader), service.clone());
+        self.shared.watch(service.clone(), move || {
+            unfold(Watch::new(Arc::clone(&reader), key.clone()), Watch::step)
+        })
     }
 
     fn fetch(&self, service: &ServiceKey) -> BoxFuture<'static, Result<Update, DiscoveryError>> {

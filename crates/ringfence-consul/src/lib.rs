@@ -3,6 +3,9 @@
 //! [`ConsulDiscovery`] asks `/v1/health/service/:name` by blocking queries. It stands on the request types of `consulrs`, sent
 //! by a transport of its own: no redirects, no proxies, nothing from the environment, every wait and every body bounded.
 //!
+//! All who watch one service through one [`ConsulDiscovery`] and its clones share one query, so that a process has one connection
+//! per service; see [`ConsulConfig::with_max_watches`] for the limit.
+//!
 //! Not here: backoff, resync and the guard against empty lists, which the
 //! [`Supervisor`](ringfence_discovery::Supervisor) has for all sources; Consul's agent-local health and its service mesh.
 //!
@@ -74,6 +77,7 @@ mod read;
 mod record;
 #[cfg(feature = "register")]
 mod register;
+mod shared;
 mod tls;
 mod token;
 mod transport;

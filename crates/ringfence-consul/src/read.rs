@@ -15,7 +15,7 @@ use crate::{
     api::{Api, Refusal},
     endpoint::HealthService,
     pace::Services,
-    record,
+    record::{self, Parsed},
 };
 
 #[derive(Debug)]
@@ -101,7 +101,14 @@ impl Reader {
             let message = "the server knows no leader, so its list may be old";
             return Err(DiscoveryError::new(ErrorKind::Unavailable, NAME, message).into());
         }
-        let (instances, rejected) = record::parse(&answer.body, config)?;
+        let Parsed {
+            instances,
+            rejected,
+            altered,
+        } = record::parse(&answer.body, config)?;
+        if altered > 0 {
+            tracing::debug!(%service, altered, "metadata entries were left out or cut");
+        }
         if instances.is_empty()
             && rejected.is_empty()
             && says(&answer.headers, "x-consul-results-filtered-by-acls", "true")

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ringfence_core::Instance;
-use ringfence_discovery::{DiscoveryError, ErrorKind, RegistryRecord, RejectedRecord};
+use ringfence_discovery::{DiscoveryError, ErrorKind, Mapped, RegistryRecord, RejectedRecord};
 
 use crate::{
     ConsulConfig, InstanceIdentity, NAME, WarningPolicy,
@@ -22,29 +22,39 @@ enum State {
     Critical,
 }
 
+/// What a list says.
+#[derive(Debug, Default)]
+pub(crate) struct Parsed {
+    pub(crate) instances: Vec<Instance>,
+    pub(crate) rejected: Vec<RejectedRecord>,
+    /// Metadata and tags that were left out or cut.
+    pub(crate) altered: usize,
+}
+
 /// Reads a list. Records that are none are left out with a reason.
 ///
 /// # Errors
 /// `Malformed` when it is no list, or has records of which not one is of the right form: that is another protocol, not a
 /// service without instances.
-pub(crate) fn parse(
-    body: &[u8],
-    config: &ConsulConfig,
-) -> Result<(Vec<Instance>, Vec<RejectedRecord>), DiscoveryError> {
-    let (mut instances, mut rejected) = (Vec::new(), Vec::new());
+pub(crate) fn parse(body: &[u8], config: &ConsulConfig) -> Result<Parsed, DiscoveryError> {
+    let mut parsed = Parsed::default();
     let records = split_list(body)?;
     let mut unreadable = 0;
     for record in &records {
         match serde_json::from_slice::<Entry>(record) {
             Ok(entry) => match instance(&entry, config) {
-                Ok(instance) => instances.push(instance),
-                Err(reason) => rejected.push(reason),
+                Ok(mapped) => {
+                    parsed.altered += mapped.altered_tags;
+                    parsed.instances.push(mapped.instance);
+                }
+                Err(reason) => parsed.rejected.push(reason),
             },
             Err(error) => {
                 unreadable += 1;
                 // serde quotes foreign text, of any length.
                 let reason: String = error.to_string().chars().take(200).collect();
-                rejected.push(RejectedRecord::new(reason.replace(char::is_control, " ")));
+                let reason = RejectedRecord::new(reason.replace(char::is_control, " "));
+                parsed.rejected.push(reason);
             }
         }
     }
@@ -52,10 +62,10 @@ pub(crate) fn parse(
         let message = format!("none of the {unreadable} records can be read");
         return Err(DiscoveryError::new(ErrorKind::Malformed, NAME, message));
     }
-    Ok((instances, rejected))
+    Ok(parsed)
 }
 
-fn instance(entry: &Entry, config: &ConsulConfig) -> Result<Instance, RejectedRecord> {
+fn instance(entry: &Entry, config: &ConsulConfig) -> Result<Mapped, RejectedRecord> {
     let (node, service) = (&entry.node, &entry.service);
     if service.id.is_empty() {
         return Err(RejectedRecord::new("the record has no service id"));
@@ -91,10 +101,7 @@ fn instance(entry: &Entry, config: &ConsulConfig) -> Result<Instance, RejectedRe
         .enabled(!entry.checks.iter().any(is_maintenance));
     let metadata = service.meta.iter().map(|(key, value)| (&**key, &**value));
     let tags = service.tags.iter().map(String::as_str);
-    config
-        .mapping
-        .apply(&record, metadata, tags)
-        .map(|mapped| mapped.instance)
+    config.mapping.apply(&record, metadata, tags)
 }
 
 fn state(check: &Check) -> State {

@@ -1,4 +1,4 @@
-//! A watch: blocking queries, one after the other.
+//! The watch of a service: blocking queries, one after the other.
 
 use std::{future, sync::Arc, time::Duration};
 
@@ -73,7 +73,7 @@ impl Watch {
             let permit = Arc::clone(&self.reader.watches).try_acquire_owned();
             self.permit = Some(permit.map_err(|_| {
                 let message = format!(
-                    "more than {} watches at a time; see ConsulConfig::with_max_watches",
+                    "more than {} services watched at a time; see ConsulConfig::with_max_watches",
                     self.reader.config.max_watches
                 );
                 DiscoveryError::new(ErrorKind::Config, NAME, message)

@@ -97,7 +97,7 @@ async fn no_log_line_error_or_debug_shows_the_token() {
     backend.then(Answer::status(500).chunk(TOKEN));
     backend.then(Answer::ok(format!("<html>{TOKEN}")));
     backend.then(Answer::status(307).header("location", &format!("http://x/?token={TOKEN}")));
-    backend.then(Answer::ok("[").then_reset().then_hang());
+    backend.then(Answer::ok("[").then_reset());
     backend.always(Behaviour::Hang);
     let refused = RefusedAddress::new().expect("a port");
     let at = |address: String| {

@@ -2,6 +2,9 @@ use std::time::Duration;
 
 use ringfence_core::ConfigError;
 
+#[cfg(feature = "disk")]
+use crate::DiskSnapshots;
+
 const MAX_DURATION: Duration = Duration::from_secs(24 * 60 * 60);
 const MIN_DURATION: Duration = Duration::from_millis(1);
 
@@ -31,13 +34,15 @@ pub struct WatchConfig {
     empty_hold: Option<Duration>,
     max_loss_percent: Option<u8>,
     seed: Option<u64>,
+    #[cfg(feature = "disk")]
+    disk_snapshots: Option<DiskSnapshots>,
 }
 
 impl Default for WatchConfig {
     fn default() -> Self {
         Self {
             backoff_base: Duration::from_millis(100),
-            backoff_max: Duration::from_secs(30),
+            backoff_max: Duration::from_secs(3),
             resync_interval: Some(Duration::from_secs(300)),
             resync_jitter_percent: 20,
             fetch_timeout: Duration::from_secs(5),
@@ -45,6 +50,8 @@ impl Default for WatchConfig {
             empty_hold: Some(Duration::from_secs(10)),
             max_loss_percent: Some(50),
             seed: None,
+            #[cfg(feature = "disk")]
+            disk_snapshots: None,
         }
     }
 }
@@ -58,7 +65,8 @@ impl WatchConfig {
         self.backoff_base
     }
 
-    /// Largest ceiling of a wait. Default 30 s.
+    /// Largest ceiling of a wait. Default 3 s, so that a registry that comes back after any time is followed again within five
+    /// seconds; where thousands of clients share a small registry, a larger one spares it.
     #[must_use]
     pub fn backoff_max(&self) -> Duration {
         self.backoff_max
@@ -143,7 +151,7 @@ impl WatchConfig {
         Ok(self)
     }
 
-    /// Data never counts as stale, and a silent registry is not asked.
+    /// Data read live never counts as stale, and a silent registry is not asked.
     #[must_use]
     pub fn without_staleness(mut self) -> Self {
         self.stale_after = None;
@@ -209,6 +217,21 @@ impl WatchConfig {
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
+        self
+    }
+
+    /// Where copies of the service are kept on disk for starts while the registry is away. `None` (default): nowhere.
+    #[cfg(feature = "disk")]
+    #[must_use]
+    pub fn disk_snapshots(&self) -> Option<&DiskSnapshots> {
+        self.disk_snapshots.as_ref()
+    }
+
+    /// Keeps copies of the service on disk and uses them at a start while the registry is away.
+    #[cfg(feature = "disk")]
+    #[must_use]
+    pub fn with_disk_snapshots(mut self, snapshots: DiskSnapshots) -> Self {
+        self.disk_snapshots = Some(snapshots);
         self
     }
 }

@@ -85,6 +85,15 @@ pub trait Discovery: fmt::Debug + Send + Sync + 'static {
     /// Short name of the source for logs and metrics, such as `consul`. The same for all services.
     fn name(&self) -> &str;
 
+    /// Names the very registry and the part of it that is read, among others of its kind: addresses, datacenter, namespace,
+    /// filters, whatever makes the same service have other instances. Copies on disk are kept apart by it, also over restarts
+    /// of the program. No secrets: it is written to disk and to logs.
+    ///
+    /// Default: the [`name`](Self::name), which will do for a source of which a program has one.
+    fn registry(&self) -> String {
+        self.name().to_owned()
+    }
+
     /// An endless stream of the states of a service.
     ///
     /// - The first item is the current state; further ones come when it changed. Of several changes in a row only the last
@@ -108,6 +117,10 @@ pub trait Discovery: fmt::Debug + Send + Sync + 'static {
 impl<D: Discovery + ?Sized> Discovery for Arc<D> {
     fn name(&self) -> &str {
         (**self).name()
+    }
+
+    fn registry(&self) -> String {
+        (**self).registry()
     }
 
     fn watch(&self, service: &ServiceKey) -> BoxStream<'static, Result<Update, DiscoveryError>> {

@@ -7,6 +7,10 @@ use crate::{DiscoveryError, Provenance, RejectedRecord, Revision};
 /// What [`Supervisor::next`](crate::Supervisor::next) reports.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "events are few and each is moved once or twice"
+)]
 pub enum Event {
     /// The service's instances differ from those reported before, or are the first.
     Snapshot(Accepted),
@@ -67,7 +71,7 @@ impl fmt::Display for HoldReason {
 pub struct WatchStatus {
     /// When the registry was last heard: an update of the watch or a successful read. `None`: never yet.
     pub last_contact: Option<Instant>,
-    /// Since when the data counts as stale; `None` while it is fresh.
+    /// Since when the data counts as stale; `None` while it is fresh. That of a copy on disk does so from the start.
     pub stale_since: Option<Instant>,
     /// The hold under way.
     pub held: Option<HoldStatus>,
@@ -77,7 +81,7 @@ pub struct WatchStatus {
     pub fetch_error: Option<Arc<DiscoveryError>>,
     /// The registry's counter for what was last read.
     pub revision: Option<Revision>,
-    /// Where the state in use comes from; `None` before the first.
+    /// Where the state in use comes from, the registry or a copy on disk; `None` before the first.
     pub provenance: Option<Provenance>,
     /// Records left out of what was last read.
     pub rejected: Arc<[RejectedRecord]>,
@@ -137,4 +141,10 @@ pub struct WatchCounters {
     pub rejected_records: u64,
     /// Times the data became stale.
     pub stale: u64,
+    /// Copies on disk that were ignored: cut, altered, too old, of something else, or open to others.
+    pub disk_rejected: u64,
+    /// Times the copy on disk was written or removed.
+    pub disk_writes: u64,
+    /// Times that failed.
+    pub disk_write_errors: u64,
 }

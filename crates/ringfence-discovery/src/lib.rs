@@ -40,6 +40,7 @@
 //! # Features
 //! | feature | default | brings |
 //! |---|---|---|
+//! | `disk` | yes | `DiskSnapshots`: copies on disk, for starts while the registry is away |
 //! | `file` | yes | `FileDiscovery` and `parse_instances_file`, with a YAML reader |
 //! | `register` | no | `Registrar` and `Registration`, for servers that register themselves |
 //!
@@ -51,12 +52,15 @@
 //! | Order | A state that is older than a reported one, as far as revisions or the order of asking can tell, is not reported. A registry that was reset to low revisions is believed once a fresh read confirms it. |
 //! | Completeness | Every reported snapshot is whole and checked; bad records are left out, counted and shown. Of several changes in a row the last one is reported, the others may be skipped. |
 //! | Staleness | A change that a dead watch does not tell is found by a read: within 23 s (three quarters of `stale_after`) where the registry was silent, else within the resync interval. Data without contact for 30 s is marked and stays in use. |
-//! | Load | Waits after failures are drawn from zero to a ceiling that doubles from 100 ms to 30 s. A read has a time limit and at most one is under way per service. |
-//! | Lifetime | A supervisor starts no task. Dropping it ends its watch, its read and its timers; a source ends its sockets and tasks with the stream. |
+//! | Load | Waits after failures are drawn from zero to a ceiling that doubles from 100 ms to 3 s. A read has a time limit and at most one is under way per service. |
+//! | Copies on disk | Off by default. Only what the registry confirmed is written, whole or not at all, and readable for this user only. A copy is used at a start alone, while the watch is tried, marked as stale, until the first live list; a file that is cut, altered, too old, of something else or open to others is ignored and counted. A disk that fails or hangs delays and loses nothing. |
+//! | Lifetime | A supervisor starts no task but the file jobs of its copy, one read and one write at a time. Dropping it ends its watch, its read and its timers; a source ends its sockets and tasks with the stream. |
 //! | Memory | At most one state is pending; nothing queues, and no source is held up by a slow reader. |
 
 mod config;
 mod discovery;
+#[cfg(feature = "disk")]
+mod disk;
 mod error;
 mod event;
 mod mapping;
@@ -68,6 +72,8 @@ mod stream;
 mod supervisor;
 mod update;
 
+#[cfg(feature = "disk")]
+pub use self::disk::DiskSnapshots;
 #[cfg(feature = "file")]
 pub use self::sources::{
     FileDiscovery, FileService, InstancesFile, InstancesFileError, parse_instances_file,

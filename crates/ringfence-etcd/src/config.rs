@@ -1,6 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
-use crate::{Codec, Credentials, EtcdTls, NativeCodec};
+use crate::{Codec, Credentials, EtcdTls, NativeCodec, discovery::NAME};
 
 /// Where etcd is, how to talk to it, and how the records in it look.
 ///
@@ -179,6 +179,14 @@ impl EtcdConfig {
         self
     }
 
+    /// Names what is read: the cluster and how its records are understood, and no user.
+    pub(crate) fn registry(&self) -> String {
+        let mut endpoints: Vec<_> = self.endpoints.iter().map(|text| authority(text)).collect();
+        endpoints.sort_unstable();
+        endpoints.dedup();
+        format!("{NAME} {} {:?}", endpoints.join(","), self.codec)
+    }
+
     pub(crate) fn check(&self) -> Result<(), EtcdConfigError> {
         if self.endpoints.is_empty() {
             return Err(EtcdConfigError::NoEndpoints);
@@ -226,6 +234,14 @@ impl EtcdConfig {
         )?;
         Ok(())
     }
+}
+
+/// `host:port` of an endpoint that was checked.
+fn authority(endpoint: &str) -> &str {
+    let rest = endpoint
+        .split_once("://")
+        .map_or(endpoint, |(_, rest)| rest);
+    rest.strip_suffix('/').unwrap_or(rest)
 }
 
 fn check_endpoint(text: &str, position: usize, tls: bool) -> Result<(), EtcdConfigError> {
@@ -293,6 +309,25 @@ mod tests {
             EtcdConfig::new(Vec::<String>::new()).check(),
             Err(EtcdConfigError::NoEndpoints)
         );
+    }
+
+    /// Copies on disk are kept apart by it (B38).
+    #[test]
+    fn a_registry_is_a_cluster_read_in_one_way() {
+        let config = |endpoints: [&str; 2]| EtcdConfig::new(endpoints);
+        let one = config(["a:2379", "b:2379"]);
+        assert_eq!(
+            one.registry(),
+            r#"etcd a:2379,b:2379 NativeCodec { root: "/ringfence" }"#
+        );
+        let other_order = config(["http://b:2379/", "a:2379"]).with_user("reader", "hunter2");
+        assert_eq!(other_order.registry(), one.registry());
+        let other_servers = config(["a:2379", "c:2379"]);
+        let other_root =
+            config(["a:2379", "b:2379"]).with_codec(NativeCodec::default().with_root("/test"));
+        for other in [other_servers, other_root] {
+            assert_ne!(other.registry(), one.registry());
+        }
     }
 
     #[test]

@@ -51,6 +51,10 @@ impl Discovery for EtcdDiscovery {
         NAME
     }
 
+    fn registry(&self) -> String {
+        self.pool.config().registry()
+    }
+
     fn watch(&self, service: &ServiceKey) -> BoxStream<'static, Result<Update, DiscoveryError>> {
         watch::watch(Arc::clone(&self.pool), service.clone())
     }

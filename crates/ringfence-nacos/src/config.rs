@@ -3,7 +3,7 @@ use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 use ringfence_discovery::FieldMapping;
 
 use crate::{
-    NacosLogin,
+    NAME, NacosLogin,
     names::{self, DEFAULT_GROUP, PUBLIC},
     server::Server,
 };
@@ -205,6 +205,19 @@ impl NacosConfig {
         self.cache_dir = Some(dir.into());
         self
     }
+
+    /// Names what is read: whatever changes the lists, and no login.
+    pub(crate) fn registry(&self) -> String {
+        let (servers, clusters) = (&self.servers, &self.clusters);
+        let mut name = format!("{NAME} {servers:?} {}/{}", self.namespace, self.group);
+        if !clusters.is_empty() {
+            name.push_str(&format!(" clusters={clusters:?}"));
+        }
+        if self.mapping != FieldMapping::for_nacos() {
+            name.push_str(&format!(" mapping={:?}", self.mapping));
+        }
+        name
+    }
 }
 
 /// A setting of [`NacosConfig`], or the name of a service, is not legal.
@@ -249,6 +262,24 @@ mod tests {
         assert!(config().with_read_timeout(Duration::ZERO).is_err());
         assert!(config().with_poll_interval(Duration::ZERO).is_err());
         assert!(config().with_grpc_port(0).is_err());
+    }
+
+    /// Copies on disk are kept apart by it (B38).
+    #[test]
+    fn clients_that_may_see_other_instances_read_other_registries() {
+        let plain = config().registry();
+        assert_eq!(plain, "nacos [127.0.0.1:8848] public/DEFAULT_GROUP");
+        let login = NacosLogin::new("reader", "hunter2");
+        assert_eq!(config().with_login(login).registry(), plain);
+        for other in [
+            NacosConfig::new(["127.0.0.1:8849"]),
+            config().with_namespace("prod"),
+            config().with_group("SHOP"),
+            config().with_clusters(["east"]),
+            Ok(config().with_mapping(FieldMapping::default())),
+        ] {
+            assert_ne!(other.expect("legal").registry(), plain);
+        }
     }
 
     #[test]

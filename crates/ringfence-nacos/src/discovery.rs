@@ -122,6 +122,10 @@ impl Discovery for NacosDiscovery {
         NAME
     }
 
+    fn registry(&self) -> String {
+        self.config.registry()
+    }
+
     fn watch(&self, service: &ServiceKey) -> BoxStream<'static, Result<Update, DiscoveryError>> {
         let this = self.clone();
         unfold(Watch::New(service.clone()), move |watch| {

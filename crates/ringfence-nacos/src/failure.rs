@@ -119,6 +119,15 @@ mod tests {
         assert!(!denied(SdkError::ErrResponse(None, 500, 500, None)));
     }
 
+    /// One record without a field, and names that are no UTF-8, spoil the library's whole answer.
+    #[test]
+    fn an_answer_that_cannot_be_read_is_a_failure_and_no_list() {
+        let broken = serde_json::from_slice::<String>(b"\"\xff\"").expect_err("no text");
+        let nested: Box<dyn Error + Send + Sync> = Box::new(SdkError::Serialization(broken));
+        let kind = Failure::from(SdkError::GrpcBufferRequest(nested)).kind();
+        assert_eq!(kind, ErrorKind::Malformed);
+    }
+
     #[test]
     fn what_a_server_wrote_is_only_in_the_cause() {
         let error = SdkError::ErrResponse(None, 500, 403, Some("token abc.def is bad".into()));

@@ -50,6 +50,7 @@
 //! | puts the password into URLs and logs | the login is done here: in the body of a POST, renewed in time, with no redirect and no proxy |
 //! | has no time limits | each call has one |
 //! | turns its own failures into empty lists in its cached reads | those are not used. What is left: a server that answers without a list (`hosts` null) looks like one with an empty list |
+//! | reads a list as a whole | a record that lacks a field or is no UTF-8 fails the read as [`Malformed`](ringfence_discovery::ErrorKind::Malformed), and the last list stays; other bad records are left out one by one |
 //! | writes lists to disk | into a private folder, from which nothing is read |
 //! | logs lists with their metadata at INFO | nothing to be done here: set `nacos_sdk` to `warn`, and keep secrets out of metadata |
 //!

@@ -7,7 +7,7 @@ use std::{
 };
 
 use ringfence_discovery::BoxFuture;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::failure::Failure;
 
@@ -68,6 +68,9 @@ impl Wake {
 
 /// What is used of a naming service: reading only. Each call may hang for ever, so each is made with a time limit.
 pub(crate) trait Naming: Send + Sync + 'static {
+    /// Tells of every connection to a server that is made or ends from now on; `None` while that cannot be known.
+    fn links(&self) -> Option<watch::Receiver<u64>>;
+
     /// Asks the server, past every cache, for all instances of a service.
     fn list<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, Result<Vec<Record>, Failure>>;
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use ringfence_discovery::{BoxFuture, ErrorKind};
-use tokio::time::sleep;
+use tokio::{sync::watch, time::sleep};
 
 use crate::{
     failure::Failure,
@@ -27,6 +27,7 @@ pub(crate) enum Answer {
 #[derive(Default)]
 pub(crate) struct Scripted {
     state: Mutex<State>,
+    links: watch::Sender<u64>,
 }
 
 #[derive(Default)]
@@ -34,6 +35,8 @@ struct State {
     next: VecDeque<Answer>,
     standing: Option<Answer>,
     deaf_unsubscribe: bool,
+    /// Subscriptions that still fail.
+    failing_subscribes: usize,
     subscribed: HashMap<Target, Arc<Wake>>,
     counts: Counts,
 }
@@ -76,6 +79,16 @@ impl Scripted {
         self.lock().subscribed.clear();
     }
 
+    /// The next subscriptions fail, so many of them.
+    pub(crate) fn fail_subscribes(&self, times: usize) {
+        self.lock().failing_subscribes = times;
+    }
+
+    /// The connection was cut and made anew, and no read failed.
+    pub(crate) fn relink(&self) {
+        self.links.send_modify(|links| *links += 1);
+    }
+
     pub(crate) fn hang_unsubscribes(&self, hang: bool) {
         self.lock().deaf_unsubscribe = hang;
     }
@@ -94,6 +107,10 @@ impl Scripted {
 }
 
 impl Naming for Scripted {
+    fn links(&self) -> Option<watch::Receiver<u64>> {
+        Some(self.links.subscribe())
+    }
+
     fn list<'a>(&'a self, _: &'a Target) -> BoxFuture<'a, Result<Vec<Record>, Failure>> {
         let answer = {
             let mut state = self.lock();
@@ -121,6 +138,11 @@ impl Naming for Scripted {
     ) -> BoxFuture<'a, Result<(), Failure>> {
         let mut state = self.lock();
         state.counts.subscribes += 1;
+        if state.failing_subscribes > 0 {
+            state.failing_subscribes -= 1;
+            let failure = Failure::new(ErrorKind::Unavailable, "as told");
+            return Box::pin(future::ready(Err(failure)));
+        }
         state.subscribed.insert(target.clone(), wake.clone());
         Box::pin(future::ready(Ok(())))
     }

@@ -5,7 +5,7 @@ use tracing::field::{Field, Visit};
 use tracing::subscriber::{DefaultGuard, set_default};
 use tracing::{Event, Level, Metadata, Subscriber, span};
 
-/// Keeps what this thread logs as a warning or an error, until it is dropped.
+/// Keeps what this thread logs as a warning or an error, or from another level on, until it is dropped.
 ///
 /// ```
 /// let warnings = ringfence_testkit::Warnings::capture();
@@ -21,12 +21,22 @@ pub struct Warnings {
 }
 
 impl Warnings {
-    /// Starts to listen.
+    /// Starts to listen for warnings and errors.
     #[must_use]
     pub fn capture() -> Self {
+        Self::capture_from(Level::WARN)
+    }
+
+    /// Starts to listen for what is at least as bad as `level`.
+    #[must_use]
+    pub fn capture_from(level: Level) -> Self {
         let lines = Lines::default();
+        let capture = Capture {
+            level,
+            lines: Arc::clone(&lines),
+        };
         Self {
-            _default: set_default(Capture(Arc::clone(&lines))),
+            _default: set_default(capture),
             lines,
         }
     }
@@ -41,7 +51,10 @@ impl Warnings {
 
 type Lines = Arc<Mutex<Vec<String>>>;
 
-struct Capture(Lines);
+struct Capture {
+    level: Level,
+    lines: Lines,
+}
 
 struct Line(String);
 
@@ -55,7 +68,7 @@ impl Visit for Line {
 
 impl Subscriber for Capture {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= Level::WARN
+        *metadata.level() <= self.level
     }
 
     fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
@@ -69,7 +82,7 @@ impl Subscriber for Capture {
     fn event(&self, event: &Event<'_>) {
         let mut line = Line(String::new());
         event.record(&mut line);
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.push(line.0);
     }
 

@@ -33,6 +33,7 @@
 //! | `tonic` | yes | `TonicConnector` for generated tonic clients |
 //! | `hyper` | yes | what is known of hyper-util's client: which of its failures may hop, its incoming bodies as requests |
 //! | `file` | yes | `FileDiscovery`, a watched YAML or JSON file |
+//! | `disk` | yes | `DiskSnapshots`, copies of lists on disk for starts while the registry is away |
 //! | `tls` | no | TLS in the tonic connector |
 //! | `consul` | no | the module `consul`; needs OpenSSL's headers to build |
 //! | `nacos` | no | the module `nacos` |
@@ -72,6 +73,8 @@ pub use self::{
         RingfenceLayer, RoutingKey, Transport,
     },
 };
+#[cfg(feature = "disk")]
+pub use discovery::DiskSnapshots;
 #[cfg(feature = "file")]
 pub use discovery::FileDiscovery;
 #[cfg(feature = "tonic")]

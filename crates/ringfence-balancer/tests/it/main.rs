@@ -6,6 +6,7 @@
 )]
 
 mod consistency;
+mod disk;
 mod keyless;
 mod lifecycle;
 mod load;

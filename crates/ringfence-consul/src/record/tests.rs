@@ -8,9 +8,9 @@ fn config() -> ConsulConfig {
 
 fn read_with(config: &ConsulConfig, records: &[&str]) -> (Vec<Instance>, Vec<String>) {
     let body = format!("[{}]", records.join(","));
-    let (instances, rejected) = parse(body.as_bytes(), config).expect("a list");
-    let reasons = rejected.iter().map(ToString::to_string).collect();
-    (instances, reasons)
+    let parsed = parse(body.as_bytes(), config).expect("a list");
+    let reasons = parsed.rejected.iter().map(ToString::to_string).collect();
+    (parsed.instances, reasons)
 }
 
 fn read(record: &str) -> Instance {
@@ -212,8 +212,8 @@ fn bytes_that_are_no_text_spoil_their_record_alone() {
     let mut body = format!(r#"[{good},{{"Node":{{"Node":"?"}}}}]"#).into_bytes();
     let at = body.iter().position(|b| *b == b'?').expect("there");
     body[at] = 0xff;
-    let (instances, rejected) = parse(&body, &config()).expect("a list");
-    assert_eq!((instances.len(), rejected.len()), (1, 1));
+    let parsed = parse(&body, &config()).expect("a list");
+    assert_eq!((parsed.instances.len(), parsed.rejected.len()), (1, 1));
 }
 
 #[test]
@@ -224,4 +224,13 @@ fn a_list_without_one_readable_record_is_no_list() {
     let (instances, reasons) = read_with(&config(), &[&record(r#""Port":0"#, "")]);
     assert_eq!((instances.len(), reasons.len()), (0, 1));
     assert_eq!(read_with(&config(), &[]).0.len(), 0);
+}
+
+#[test]
+fn metadata_that_is_left_out_or_cut_is_counted() {
+    let huge = "x".repeat(1 << 20);
+    let meta = format!(r#""Port":80,"Meta":{{"note":"{huge}","a\u0007b":"c","lane":"blue"}}"#);
+    let body = format!("[{},{}]", record(&meta, ""), record(r#""Port":81"#, ""));
+    let parsed = parse(body.as_bytes(), &config()).expect("a list");
+    assert_eq!((parsed.instances.len(), parsed.altered), (2, 2));
 }

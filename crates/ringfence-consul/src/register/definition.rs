@@ -21,15 +21,21 @@ const MAX_WEIGHT: u64 = 65_535;
 /// Longer than any server runs: this check is changed by hand alone.
 const FOR_EVER: Duration = Duration::from_secs(10 * 365 * 86_400);
 
+/// What the agent knows an instance by. An id there is one of the whole agent, so that instances of two services with the same
+/// id would take each other's place by turns.
+pub(super) fn service_id(service: &str, instance: &Instance) -> String {
+    format!("{service}:{}", instance.id())
+}
+
 /// The check that heartbeats keep passing.
-pub(super) fn heartbeat_check(id: &str) -> String {
-    format!("service:{id}")
+pub(super) fn heartbeat_check(service_id: &str) -> String {
+    format!("service:{service_id}")
 }
 
 /// The check that is there, and critical, while the instance calls itself unhealthy. It is apart from the heartbeat, since
 /// Consul takes out what misses that for long.
-pub(super) fn health_check(id: &str) -> String {
-    format!("service:{id}:health")
+pub(super) fn health_check(service_id: &str) -> String {
+    format!("service:{service_id}:health")
 }
 
 pub(super) fn is_drained(instance: &Instance) -> bool {
@@ -63,9 +69,9 @@ pub(super) fn definition(
             tags.push(format!("{key}={value}"));
         }
     }
-    let id = instance.id().as_str();
+    let id = service_id(service, instance);
     let mut checks = vec![AgentServiceCheck {
-        check_id: Some(heartbeat_check(id)),
+        check_id: Some(heartbeat_check(&id)),
         name: Some("heartbeat".to_owned()),
         ttl: Some(go_duration(config.ttl())),
         status: Some("passing".to_owned()),
@@ -74,7 +80,7 @@ pub(super) fn definition(
     }];
     if !instance.is_healthy() {
         checks.push(AgentServiceCheck {
-            check_id: Some(health_check(id)),
+            check_id: Some(health_check(&id)),
             name: Some("health as told by the instance".to_owned()),
             ttl: Some(go_duration(FOR_EVER)),
             status: Some("critical".to_owned()),
@@ -83,7 +89,7 @@ pub(super) fn definition(
     }
     let weight = registry_weight(instance.weight(), mapping);
     Ok(RegisterServiceRequest {
-        id: Some(id.to_owned()),
+        id: Some(id),
         name: Some(service.to_owned()),
         address: Some(instance.address().host().to_owned()),
         port: Some(instance.address().port().into()),

@@ -13,7 +13,7 @@ use rustify::endpoint::Endpoint;
 
 use super::{
     Shared,
-    definition::{definition, health_check, heartbeat_check, is_drained},
+    definition::{definition, health_check, heartbeat_check, is_drained, service_id},
 };
 use crate::api::Refusal;
 
@@ -38,7 +38,7 @@ impl AgentEntry {
             shared,
             namespace,
             service: service.name().to_owned(),
-            id: instance.id().as_str().to_owned(),
+            id: service_id(service.name(), instance),
         }
     }
 

@@ -12,7 +12,7 @@ use ringfence_discovery::{
 };
 
 pub use self::config::ConsulRegisterConfig;
-use self::entry::AgentEntry;
+use self::{definition::service_id, entry::AgentEntry};
 use crate::{
     ConsulConfig, ConsulConfigError, KeyNamespace, NAME, api::Api, endpoint::is_path_safe,
 };
@@ -23,7 +23,7 @@ use crate::{
 ///
 /// | of the instance | becomes in Consul |
 /// |---|---|
-/// | id | service id, and metadata `ringfence-id` |
+/// | id | metadata `ringfence-id`, and `{service}:{id}` as service id, of which an agent has each but once |
 /// | version, zone, tags and so on | metadata as the [`FieldMapping`](ringfence_discovery::FieldMapping) has it; tags that are no legal metadata (64 keys of `A-Z a-z 0-9 _ -`, values of 512 bytes) become `key=value` tags |
 /// | weight | metadata, and rounded `Weights`, of which an ordinary instance has 1 |
 /// | weight 0 (drained) or disabled | service maintenance, so that all clients of Consul turn away; Ringfence's see it disabled, not even used in panic |
@@ -113,7 +113,7 @@ impl Registrar for ConsulRegistrar {
         let (shared, service) = (Arc::clone(&self.shared), service.clone());
         Box::pin(async move {
             let namespace = shared.namespace(&service)?.map(str::to_owned);
-            if !is_path_safe(instance.id().as_str()) {
+            if !is_path_safe(&service_id(service.name(), &instance)) {
                 let message = "no service can have this instance's id";
                 return Err(DiscoveryError::new(ErrorKind::Config, NAME, message));
             }

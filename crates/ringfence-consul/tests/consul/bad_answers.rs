@@ -101,8 +101,7 @@ async fn answers_that_are_no_list_are_errors_of_the_right_kind() {
         ),
         (
             "broken off",
-            // What follows the reset keeps the server from ending the body in order.
-            Answer::ok("[").then_reset().then_hang(),
+            Answer::ok("[").then_reset(),
             ErrorKind::Unavailable,
             "connection",
         ),
@@ -206,7 +205,7 @@ async fn names_that_cannot_be_asked_for_are_unknown_ones() {
 }
 
 /// The next snapshot, whatever else is reported before it.
-async fn snapshot(supervisor: &mut Supervisor) -> Vec<String> {
+pub(crate) async fn snapshot(supervisor: &mut Supervisor) -> Vec<String> {
     loop {
         if let Event::Snapshot(accepted) = supervisor.next().await {
             let ids = accepted.snapshot.instances().iter();
@@ -266,6 +265,23 @@ async fn what_is_in_use_survives_all_of_it() {
         }
     };
     within(5, held).await;
+    assert_eq!(supervisor.status().counters.held, 1);
     backend.always(answer("8", &["c"]));
     assert_eq!(within(5, snapshot(&mut supervisor)).await, ["c"]);
+}
+
+#[tokio::test]
+async fn without_protection_an_empty_list_is_believed_at_once() {
+    let backend = Backend::start().await.expect("a port");
+    backend.then(answer("5", &["a", "b"]));
+    backend.then(answer("7", &[]));
+    backend.then(answer("8", &["c"]));
+    backend.always(Behaviour::Hang);
+    let source = Arc::new(consul(config(&backend)));
+    let watching = WatchConfig::default().without_hold();
+    let mut supervisor = Supervisor::new(source, key(), watching);
+    for expected in [&["a", "b"][..], &[], &["c"]] {
+        assert_eq!(within(5, snapshot(&mut supervisor)).await, expected);
+    }
+    assert_eq!(supervisor.status().counters.held, 0);
 }

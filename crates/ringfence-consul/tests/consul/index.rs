@@ -71,6 +71,43 @@ async fn a_lagging_server_takes_nothing_away() {
     );
 }
 
+/// A server that lags behind and one that lost its data look alike; the leader tells them apart.
+#[tokio::test]
+async fn a_reset_is_believed_with_stale_reads_too() {
+    let backend = Backend::start().await.expect("a port");
+    backend.then(answer("120", &["a", "b"]));
+    for _ in 0..2 {
+        backend.then(answer("40", &["c"]));
+    }
+    backend.then(answer("41", &["c", "d"]));
+    let source = consul(config(&backend).with_consistency(Consistency::Stale));
+    let mut watch = source.watch(&key());
+    for (expected, revision) in [
+        (&["a", "b"][..], Some(120)),
+        (&["c"], None),
+        (&["c", "d"], Some(41)),
+    ] {
+        let update = next(&mut watch).await.expect("a list");
+        assert_eq!(ids(&update), expected);
+        assert_eq!(update.revision, revision.map(Revision::new));
+    }
+    let requests = backend.requests();
+    let asked: Vec<_> = requests
+        .iter()
+        .map(|request| (query(request, "stale").is_some(), query(request, "index")))
+        .collect();
+    let from = |index: &str| Some(index.to_owned());
+    assert_eq!(
+        asked,
+        [
+            (true, None),
+            (true, from("120")),
+            (false, None),
+            (true, from("40"))
+        ]
+    );
+}
+
 #[tokio::test]
 async fn odd_indexes_are_no_indexes() {
     for odd in ["abc", "0", "", "-1", "99999999999999999999", "1 2"] {

@@ -10,8 +10,10 @@
 mod bad_answers;
 mod fake;
 mod index;
+mod records;
 #[cfg(feature = "register")]
 mod register;
 mod requests;
+mod sharing;
 mod timing;
 mod tls;

@@ -28,10 +28,10 @@ fn paths(backend: &Backend) -> Vec<String> {
 
 const PUT: [&str; 3] = [
     "service/register",
-    "check/deregister/service:a/b%20c:health",
-    "service/maintenance/a/b%20c",
+    "check/deregister/service:order:a/b%20c:health",
+    "service/maintenance/order:a/b%20c",
 ];
-const BEAT: &str = "check/pass/service:a/b%20c";
+const BEAT: &str = "check/pass/service:order:a/b%20c";
 
 #[tokio::test]
 async fn the_definition_and_its_heartbeats_arrive() {
@@ -54,11 +54,11 @@ async fn the_definition_and_its_heartbeats_arrive() {
     assert_eq!(query(&requests[2], "enable").as_deref(), Some("false"));
     let body: serde_json::Value = serde_json::from_slice(&requests[0].body).expect("JSON");
     let expected = serde_json::json!({
-        "ID": "a/b c", "Name": "order", "Address": "10.0.0.1", "Port": 80, "Tags": [],
+        "ID": "order:a/b c", "Name": "order", "Address": "10.0.0.1", "Port": 80, "Tags": [],
         "Meta": { "ringfence-id": "a/b c", "weight": "300" },
         "Weights": { "Passing": 3, "Warning": 3 },
         "Checks": [{
-            "CheckID": "service:a/b c", "Name": "heartbeat", "TTL": "1000ms", "Status": "passing",
+            "CheckID": "service:order:a/b c", "Name": "heartbeat", "TTL": "1000ms", "Status": "passing",
             "DeregisterCriticalServiceAfter": "120000ms",
         }],
     });
@@ -82,7 +82,7 @@ async fn the_definition_and_its_heartbeats_arrive() {
     registration.deregister().await.expect("taken out");
     let count = backend.request_count();
     let last = paths(&backend).pop();
-    assert_eq!(last.as_deref(), Some("service/deregister/a/b%20c"));
+    assert_eq!(last.as_deref(), Some("service/deregister/order:a/b%20c"));
     sleep(Duration::from_millis(700)).await;
     assert_eq!(backend.request_count(), count, "no heartbeat follows");
 }

@@ -144,11 +144,15 @@ async fn more_watches_than_allowed_fail_clearly_and_leave_reads_alone() {
     let source = consul(config(&backend).with_max_watches(1));
     let mut first = source.watch(&key());
     next(&mut first).await.expect("a list");
-    let error = next(&mut source.watch(&key())).await.expect_err("too many");
+    let other = ServiceKey::new("cart");
+    let error = next(&mut source.watch(&other)).await.expect_err("too many");
     assert!(error.to_string().contains("with_max_watches"), "{error}");
-    source.fetch(&key()).await.expect("a list");
+    source.fetch(&other).await.expect("a list");
+    next(&mut source.watch(&key()))
+        .await
+        .expect("no further query");
     drop(first);
-    next(&mut source.watch(&key())).await.expect("free again");
+    next(&mut source.watch(&other)).await.expect("free again");
 }
 
 #[tokio::test]

@@ -1,8 +1,10 @@
 //! Long polls, deadlines and dead connections.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use ringfence_discovery::{Discovery as _, ErrorKind};
+use futures_util::StreamExt as _;
+use ringfence_core::Snapshot;
+use ringfence_discovery::{Discovery as _, ErrorKind, Event, ServiceKey, Supervisor, WatchConfig};
 use ringfence_testkit::{Answer, Backend, Behaviour, Relay, SilentAddress};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -27,14 +29,14 @@ async fn a_quiet_end_after_the_sixteenth_is_no_error() {
 async fn a_gateway_that_waits_less_is_no_alarm() {
     let backend = Backend::start().await.expect("a port");
     backend.then(answer("7", &["a"]));
-    for _ in 0..3 {
+    for _ in 0..5 {
         backend.then(Answer::status(504).after(Duration::from_millis(1_600)));
     }
     backend.then(answer("8", &["b"]));
     let mut watch = watch(config(&backend).with_wait(Duration::from_secs(4)));
     next(&mut watch).await.expect("a list");
-    let update = within(10, next(&mut watch)).await.expect("no error");
-    assert_eq!(ids(&update), ["b"]);
+    let update = within(15, watch.next()).await.expect("endless");
+    assert_eq!(ids(&update.expect("no error")), ["b"]);
     let requests = backend.requests();
     let waits: Vec<u64> = requests[1..]
         .iter()
@@ -48,6 +50,66 @@ async fn a_gateway_that_waits_less_is_no_alarm() {
         waits[0] >= 3_600 && waits[1..].iter().all(|wait| *wait < 1_400),
         "{waits:?}"
     );
+}
+
+/// The gateway waits for 30 s whatever is asked of it, so that even shorter waits do not help (B52).
+#[tokio::test(start_paused = true)]
+async fn a_gateway_that_cuts_everything_takes_nothing_away_and_is_not_hammered() {
+    let backend = Backend::start().await.expect("a port");
+    backend.then(answer("7", &["a"]));
+    backend.always(Answer::status(504).after(Duration::from_secs(30)));
+    let config = at(backend.uri())
+        .with_wait(Duration::from_secs(60))
+        .with_slack(Duration::from_secs(3))
+        .with_poll_interval(Duration::from_millis(500));
+    let watching = WatchConfig::default().with_seed(7);
+    let mut supervisor = Supervisor::new(Arc::new(consul(config)), key(), watching);
+    let Event::Snapshot(first) = supervisor.next().await else {
+        panic!("a list first");
+    };
+    assert_eq!(first.snapshot.len(), 1);
+    let began = Instant::now();
+    let lost = async {
+        loop {
+            let event = supervisor.next().await;
+            if matches!(event, Event::Snapshot(_) | Event::NoSuchService) {
+                return event;
+            }
+        }
+    };
+    let lost = timeout(Duration::from_secs(5 * 30), lost).await;
+    assert!(lost.is_err(), "{lost:?}");
+    let asked = backend.request_count();
+    assert!((5..=75).contains(&asked), "{asked} requests in 150 s");
+    assert!(supervisor.status().is_stale());
+
+    backend.always(answer("8", &["b"]));
+    let found = async {
+        loop {
+            if let Event::Snapshot(accepted) = supervisor.next().await {
+                return ids_of(&accepted.snapshot);
+            }
+        }
+    };
+    let found = timeout(Duration::from_secs(300), found).await;
+    assert_eq!(found.expect("within the resync time"), ["b"]);
+    assert!(
+        began.elapsed() < Duration::from_secs(300),
+        "{:?}",
+        began.elapsed()
+    );
+}
+
+fn ids_of(snapshot: &Snapshot) -> Vec<String> {
+    let ids = snapshot.instances().iter();
+    ids.map(|instance| {
+        instance
+            .id()
+            .as_str()
+            .trim_start_matches("dc/n/")
+            .to_owned()
+    })
+    .collect()
 }
 
 #[tokio::test]
@@ -85,9 +147,9 @@ async fn a_dropped_poll_frees_its_socket() {
     let backend = Backend::start().await.expect("a port");
     let source = consul(config(&backend).with_wait(Duration::from_secs(60)));
     let mut watches = Vec::new();
-    for _ in 0..20 {
+    for n in 0..20 {
         backend.then(answer("7", &["a"]));
-        let mut watch = source.watch(&key());
+        let mut watch = source.watch(&ServiceKey::new(format!("s{n}")));
         next(&mut watch).await.expect("a list");
         watches.push(watch);
     }

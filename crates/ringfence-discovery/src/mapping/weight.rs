@@ -40,5 +40,22 @@ pub(super) fn parse(text: &str, ordinary: u32) -> Result<u32, String> {
 /// The reverse of [`parse`]; the shortest text that gives `weight` back.
 #[cfg(feature = "register")]
 pub(super) fn unparse(weight: u32, ordinary: u32) -> String {
-    (f64::from(weight) / ORDINARY * f64::from(ordinary)).to_string()
+    // Multiplied first: that is exact, and leaves one rounding.
+    (f64::from(weight) * f64::from(ordinary) / ORDINARY).to_string()
+}
+
+#[cfg(all(test, feature = "register"))]
+mod tests {
+    use super::*;
+
+    /// Others read it too, and whole numbers are what they expect.
+    #[test]
+    fn a_weight_is_written_without_the_noise_of_fractions() {
+        for weight in (0..=20_000).chain([999_999, 1_000_000]) {
+            assert_eq!(unparse(weight, 100), weight.to_string());
+            let of_one = unparse(weight, 1);
+            assert!(of_one.len() <= weight.to_string().len() + 3, "{of_one}");
+            assert_eq!(parse(&of_one, 1), Ok(weight));
+        }
+    }
 }

@@ -209,6 +209,27 @@ async fn a_registration_survives_an_outage_and_a_loss_of_data() {
     assert!(registration.state().is_registered());
 }
 
+/// A debugger or the host stopped the process for a minute, and the registry has forgotten the instance (B59).
+#[tokio::test(start_paused = true)]
+async fn a_process_that_was_stopped_for_a_minute_registers_anew_at_once_and_makes_up_for_nothing() {
+    let fake = Fake::default();
+    let registration = fake.start().await.expect("registered");
+    fake.with(|registry| registry.weight = None);
+    fake.script([Answer::Gone]);
+    advance(60 * SECOND).await;
+    sleep(Duration::from_millis(100)).await;
+    assert_eq!(
+        (registration.state(), fake.weight()),
+        (RegistrationState::Registered, Some(100))
+    );
+    sleep(3 * SECOND).await;
+    assert_eq!(
+        fake.names(),
+        ["put", "keep", "put"],
+        "no heartbeat of the past"
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_update_during_an_outage_is_made_afterwards() {
     let fake = Fake::default();

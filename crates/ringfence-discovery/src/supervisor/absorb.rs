@@ -99,7 +99,16 @@ impl Supervisor {
         }
     }
 
-    fn take_reading(&mut self, update: Update, reading: Reading, now: Instant) -> Verdict {
+    pub(super) fn take_reading(
+        &mut self,
+        update: Update,
+        reading: Reading,
+        now: Instant,
+    ) -> Verdict {
+        #[cfg(feature = "disk")]
+        if self.put_off(&update, reading, now) {
+            return Verdict::StillHeld;
+        }
         let verdict = self.ledger.offer(&update, reading, now);
         let counters = &mut self.status.counters;
         if verdict == Verdict::Outdated {
@@ -123,6 +132,8 @@ impl Supervisor {
                 if let Some(ended) = ended {
                     self.on_hold_ended(ended, now);
                 }
+                #[cfg(feature = "disk")]
+                self.keep_on_disk(&update.state, &update.provenance, changed, now);
                 if changed {
                     let confirmed = match ended {
                         Some(Ended::Confirmed(reason)) => Some(reason),
@@ -154,7 +165,7 @@ impl Supervisor {
         }
     }
 
-    fn accept(
+    pub(super) fn accept(
         &mut self,
         state: ServiceState,
         provenance: Provenance,

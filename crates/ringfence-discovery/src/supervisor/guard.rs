@@ -50,14 +50,15 @@ impl LossGuard {
     }
 
     /// Judges a reading made at `now` against the state in use. Only a reading can end a hold, never time alone: a registry
-    /// that went away says nothing about the instances.
+    /// that went away says nothing about the instances. Of a state that is a mere copy, only the loss of all is suspicious.
     pub(crate) fn judge(
         &mut self,
         in_use: Option<&ServiceState>,
+        is_copy: bool,
         read: &ServiceState,
         now: Instant,
     ) -> Judgement {
-        let loss = in_use.and_then(|in_use| self.loss(in_use, read));
+        let loss = in_use.and_then(|in_use| self.loss(in_use, is_copy, read));
         match (loss, &mut self.hold) {
             (None, None) => Judgement::Pass,
             (None, Some(hold)) => {
@@ -88,7 +89,12 @@ impl LossGuard {
         }
     }
 
-    fn loss(&self, in_use: &ServiceState, read: &ServiceState) -> Option<HoldReason> {
+    fn loss(
+        &self,
+        in_use: &ServiceState,
+        is_copy: bool,
+        read: &ServiceState,
+    ) -> Option<HoldReason> {
         let (had, has) = (in_use.instance_count(), read.instance_count());
         if had == 0 {
             return None;
@@ -96,6 +102,8 @@ impl LossGuard {
         match read {
             ServiceState::NoSuchService => return Some(HoldReason::NoSuchService),
             ServiceState::Instances(_) if has == 0 => return Some(HoldReason::Empty),
+            // The world may have changed while nobody looked.
+            ServiceState::Instances(_) if is_copy => return None,
             ServiceState::Instances(_) => {}
         }
         let (lost, limit) = (had.saturating_sub(has), usize::from(self.max_loss_percent?));
@@ -129,18 +137,18 @@ mod tests {
     #[test]
     fn the_first_state_and_growth_from_nothing_pass() {
         let (mut guard, now) = guard();
-        assert_eq!(guard.judge(None, &state(0..0), now), Judgement::Pass);
+        assert_eq!(guard.judge(None, false, &state(0..0), now), Judgement::Pass);
         assert_eq!(
-            guard.judge(None, &ServiceState::NoSuchService, now),
+            guard.judge(None, false, &ServiceState::NoSuchService, now),
             Judgement::Pass
         );
         let empty = state(0..0);
         assert_eq!(
-            guard.judge(Some(&empty), &ServiceState::NoSuchService, now),
+            guard.judge(Some(&empty), false, &ServiceState::NoSuchService, now),
             Judgement::Pass
         );
         assert_eq!(
-            guard.judge(Some(&empty), &state(0..3), now),
+            guard.judge(Some(&empty), false, &state(0..3), now),
             Judgement::Pass
         );
     }
@@ -149,8 +157,11 @@ mod tests {
     fn the_limit_itself_passes_and_one_more_is_held() {
         let (mut guard, now) = guard();
         let ten = state(0..10);
-        assert_eq!(guard.judge(Some(&ten), &state(0..5), now), Judgement::Pass);
-        let held = guard.judge(Some(&ten), &state(0..4), now);
+        assert_eq!(
+            guard.judge(Some(&ten), false, &state(0..5), now),
+            Judgement::Pass
+        );
+        let held = guard.judge(Some(&ten), false, &state(0..4), now);
         let reason = HoldReason::MassLoss { had: 10, has: 4 };
         assert_eq!(
             held,
@@ -165,7 +176,7 @@ mod tests {
     fn replacing_all_instances_is_no_loss() {
         let (mut guard, now) = guard();
         assert_eq!(
-            guard.judge(Some(&state(0..4)), &state(10..14), now),
+            guard.judge(Some(&state(0..4)), false, &state(10..14), now),
             Judgement::Pass
         );
     }
@@ -175,21 +186,26 @@ mod tests {
         let (mut guard, now) = guard();
         let (three, empty) = (state(0..3), state(0..0));
         assert!(matches!(
-            guard.judge(Some(&three), &empty, now),
+            guard.judge(Some(&three), false, &empty, now),
             Judgement::Hold { .. }
         ));
         let early = now + HOLD - Duration::from_millis(1);
         assert_eq!(
-            guard.judge(Some(&three), &empty, early),
+            guard.judge(Some(&three), false, &empty, early),
             Judgement::StillHeld
         );
         // The kind of loss may change on the way; the end stays.
         assert_eq!(
-            guard.judge(Some(&three), &ServiceState::NoSuchService, early),
+            guard.judge(Some(&three), false, &ServiceState::NoSuchService, early),
             Judgement::StillHeld
         );
         assert_eq!(
-            guard.judge(Some(&three), &ServiceState::NoSuchService, now + HOLD),
+            guard.judge(
+                Some(&three),
+                false,
+                &ServiceState::NoSuchService,
+                now + HOLD
+            ),
             Judgement::Confirm(HoldReason::NoSuchService)
         );
         assert!(guard.hold().is_none());
@@ -200,17 +216,34 @@ mod tests {
         let (mut guard, now) = guard();
         let ten = state(0..10);
         assert!(matches!(
-            guard.judge(Some(&ten), &state(0..0), now),
+            guard.judge(Some(&ten), false, &state(0..0), now),
             Judgement::Hold { .. }
         ));
         assert_eq!(
-            guard.judge(Some(&ten), &state(0..3), now),
+            guard.judge(Some(&ten), false, &state(0..3), now),
             Judgement::StillHeld
         );
         assert_eq!(
-            guard.judge(Some(&ten), &state(0..6), now),
+            guard.judge(Some(&ten), false, &state(0..6), now),
             Judgement::Release(HoldReason::MassLoss { had: 10, has: 3 })
         );
+    }
+
+    #[test]
+    fn against_a_copy_only_the_loss_of_all_is_held() {
+        let (mut guard, now) = guard();
+        let (ten, one) = (state(0..10), state(0..1));
+        assert_eq!(guard.judge(Some(&ten), true, &one, now), Judgement::Pass);
+        for nothing in [state(0..0), ServiceState::NoSuchService] {
+            assert!(matches!(
+                guard.judge(Some(&ten), true, &nothing, now),
+                Judgement::Hold { .. }
+            ));
+            assert!(matches!(
+                guard.judge(Some(&ten), true, &one, now),
+                Judgement::Release(_)
+            ));
+        }
     }
 
     #[test]
@@ -218,16 +251,16 @@ mod tests {
         let now = Instant::now();
         let mut off = LossGuard::new(&WatchConfig::default().without_hold());
         assert_eq!(
-            off.judge(Some(&state(0..3)), &state(0..0), now),
+            off.judge(Some(&state(0..3)), false, &state(0..0), now),
             Judgement::Pass
         );
         let mut only_empty = LossGuard::new(&WatchConfig::default().without_max_loss());
         assert_eq!(
-            only_empty.judge(Some(&state(0..100)), &state(0..1), now),
+            only_empty.judge(Some(&state(0..100)), false, &state(0..1), now),
             Judgement::Pass
         );
         assert!(matches!(
-            only_empty.judge(Some(&state(0..100)), &state(0..0), now),
+            only_empty.judge(Some(&state(0..100)), false, &state(0..0), now),
             Judgement::Hold { .. }
         ));
     }

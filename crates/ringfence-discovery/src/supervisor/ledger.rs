@@ -47,6 +47,8 @@ pub(crate) enum Ended {
 #[derive(Debug)]
 pub(crate) struct Ledger {
     in_use: Option<ServiceState>,
+    /// What is in use was not read live.
+    from_copy: bool,
     /// Counter of the latest reading, held or not.
     revision: Option<Revision>,
     mark: Mark,
@@ -57,6 +59,7 @@ impl Ledger {
     pub(crate) fn new(config: &WatchConfig) -> Self {
         Self {
             in_use: None,
+            from_copy: false,
             revision: None,
             mark: Mark(0),
             guard: LossGuard::new(config),
@@ -72,6 +75,18 @@ impl Ledger {
         self.revision
     }
 
+    #[cfg(feature = "disk")]
+    pub(crate) fn has_state(&self) -> bool {
+        self.in_use.is_some()
+    }
+
+    /// Uses a copy until something is read live. It is older than any reading and has no place in their order.
+    #[cfg(feature = "disk")]
+    pub(crate) fn adopt_copy(&mut self, state: ServiceState) {
+        self.in_use = Some(state);
+        self.from_copy = true;
+    }
+
     pub(crate) fn hold(&self) -> Option<&Hold> {
         self.guard.hold()
     }
@@ -82,7 +97,9 @@ impl Ledger {
         }
         self.mark.0 += 1;
         self.revision = update.revision;
-        let judged = self.guard.judge(self.in_use.as_ref(), &update.state, now);
+        let judged = self
+            .guard
+            .judge(self.in_use.as_ref(), self.from_copy, &update.state, now);
         let ended = match judged {
             Judgement::Hold { reason, until } => return Verdict::Held { reason, until },
             Judgement::StillHeld => return Verdict::StillHeld,
@@ -90,6 +107,7 @@ impl Ledger {
             Judgement::Confirm(reason) => Some(Ended::Confirmed(reason)),
             Judgement::Release(reason) => Some(Ended::Released(reason)),
         };
+        self.from_copy = false;
         let changed = self.in_use.as_ref() != Some(&update.state);
         if changed {
             self.in_use = Some(update.state.clone());

@@ -2,6 +2,8 @@
 
 mod absorb;
 pub(crate) mod backoff;
+#[cfg(feature = "disk")]
+mod disk;
 mod guard;
 mod guarded;
 mod ledger;
@@ -43,8 +45,11 @@ const POLL_BUDGET: usize = 32;
 /// - Without contact for [`WatchConfig::stale_after`] the data counts as stale, and stays in use.
 /// - A panic of the source counts as an error of kind [`ErrorKind::Protocol`](crate::ErrorKind::Protocol).
 ///
+/// - With `WatchConfig::with_disk_snapshots` a copy of the last confirmed list bridges a start without the registry.
+///
 /// It is one object without tasks: everything happens while [`next`](Self::next) is polled, and dropping it ends the watch, the
-/// reads and the timers.
+/// reads and the timers. Only the file jobs of such a copy run on tokio's threads for blocking work, one read and one write at
+/// a time; one that is under way when the supervisor is dropped comes to its end.
 ///
 /// # Examples
 /// ```
@@ -79,6 +84,8 @@ pub struct Supervisor {
     started: Option<Instant>,
     change: Option<Event>,
     status_changed: bool,
+    #[cfg(feature = "disk")]
+    disk: Option<disk::Disk>,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
@@ -123,6 +130,8 @@ impl Supervisor {
             started: None,
             change: None,
             status_changed: false,
+            #[cfg(feature = "disk")]
+            disk: None,
             timer: None,
         }
     }
@@ -170,8 +179,12 @@ impl Supervisor {
             if self.started.is_none() {
                 self.started = Some(now);
                 self.reader.start(round!(self, now));
+                #[cfg(feature = "disk")]
+                self.start_disk(now);
             }
             let busy = self.poll_watch(cx, now) | self.poll_reader(cx, now);
+            #[cfg(feature = "disk")]
+            let busy = busy | self.poll_disk(cx, now);
             self.check_staleness(now);
             if !busy && !self.has_event() && self.poll_timer(cx).is_pending() {
                 return Poll::Pending;
@@ -205,6 +218,8 @@ impl Supervisor {
             self.subscription.deadline(),
             self.reader.deadline(),
             self.stale_at(),
+            #[cfg(feature = "disk")]
+            self.disk_deadline(),
         ];
         let Some(at) = due.into_iter().flatten().min() else {
             return Poll::Pending;

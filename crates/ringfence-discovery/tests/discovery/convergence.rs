@@ -23,15 +23,27 @@ fn named(state: &str) -> String {
     }
 }
 
-async fn run(seed: u64, versioned: bool) {
+/// Gives the truth of the end. `left`: what a run before may have left on disk, for one that starts without an answer.
+async fn run(
+    seed: u64,
+    versioned: bool,
+    config: WatchConfig,
+    left: Option<&'static str>,
+) -> &'static str {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut revision = 100;
     let mut truth = STATES[0];
     let at = |revision: u64| versioned.then_some(revision);
-    let script = Script::new([vec![Step::Yield(Ok(update(truth, at(revision))))]]);
-    let mut supervisor = script.supervise(WatchConfig::default().with_seed(seed));
+    let first = Step::Yield(Ok(update(truth, at(revision))));
+    let script = Script::new([match left {
+        None => vec![first],
+        Some(_) if rng.bool() => vec![Step::Yield(Err("refused")), Step::End],
+        Some(_) => vec![Step::Wait(millis(rng.u64(0..5_000))), first],
+    }]);
+    let mut supervisor = script.supervise(config.with_seed(seed));
     let mut last = None;
     let mut history: Vec<(&str, u64)> = vec![(truth, revision)];
+    history.extend(left.map(|left| (left, revision)));
     for _ in 0..rng.usize(1..40) {
         match rng.u8(0..10) {
             // The registry changes; the watch tells it, or not.
@@ -84,12 +96,26 @@ async fn run(seed: u64, versioned: bool) {
     );
     assert!(!supervisor.status().is_stale(), "seed {seed}");
     assert!(supervisor.status().held.is_none(), "seed {seed}");
+    truth
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_truth_is_reported_in_the_end() {
     for seed in 0..300 {
-        run(seed, false).await;
-        run(seed, true).await;
+        run(seed, false, WatchConfig::default(), None).await;
+        run(seed, true, WatchConfig::default(), None).await;
+    }
+}
+
+/// Each run starts with what the one before left on disk, while its registry is late or away.
+#[cfg(feature = "disk")]
+#[tokio::test(start_paused = true)]
+async fn the_truth_is_reported_in_the_end_whatever_was_left_on_disk() {
+    let dir = tempfile::TempDir::new().expect("a folder");
+    let snapshots = ringfence_discovery::DiskSnapshots::new(dir.path());
+    let mut left = "";
+    for seed in 1_000..1_200 {
+        let config = WatchConfig::default().with_disk_snapshots(snapshots.clone());
+        left = run(seed, seed % 2 == 0, config, Some(left)).await;
     }
 }

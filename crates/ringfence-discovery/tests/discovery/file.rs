@@ -321,3 +321,12 @@ fn the_poll_interval_is_checked() {
             .is_err()
     );
 }
+
+/// Copies on disk are kept apart by it (B38).
+#[test]
+fn each_file_is_a_registry_wherever_the_program_was_started() {
+    let [one, other] = ["one.yaml", "other.yaml"].map(|path| FileDiscovery::new(path).registry());
+    assert_ne!(one, other);
+    let here = std::env::current_dir().unwrap();
+    assert_eq!(FileDiscovery::new(here.join("one.yaml")).registry(), one);
+}

@@ -8,6 +8,8 @@
 )]
 
 mod convergence;
+#[cfg(feature = "disk")]
+mod disk;
 #[cfg(feature = "file")]
 mod file;
 mod holds;

@@ -48,6 +48,7 @@ struct Inner {
     fallback: Mutex<Vec<Step>>,
     fetch: Mutex<Option<Fetch>>,
     fetched_at: Mutex<Vec<Instant>>,
+    registry: Mutex<Option<&'static str>>,
     live: Mutex<Option<mpsc::UnboundedSender<Answer>>>,
     opened: AtomicUsize,
     alive: AtomicUsize,
@@ -80,6 +81,13 @@ impl Script {
     /// What every watch does that has no script of its own.
     pub(crate) fn otherwise(self, steps: Vec<Step>) -> Self {
         *self.0.fallback.lock().unwrap() = steps;
+        self
+    }
+
+    /// Names the registry that it stands for.
+    #[cfg(feature = "disk")]
+    pub(crate) fn in_registry(self, name: &'static str) -> Self {
+        *self.0.registry.lock().unwrap() = Some(name);
         self
     }
 
@@ -136,6 +144,12 @@ fn answer(answer: Answer) -> Result<Update, DiscoveryError> {
 impl Discovery for Script {
     fn name(&self) -> &str {
         "script"
+    }
+
+    fn registry(&self) -> String {
+        let registry = self.0.registry.lock().unwrap().unwrap_or("script");
+        assert_ne!(registry, "panic", "a fault of the name");
+        registry.to_owned()
     }
 
     fn watch(&self, _: &ServiceKey) -> BoxStream<'static, Result<Update, DiscoveryError>> {

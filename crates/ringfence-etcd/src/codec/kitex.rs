@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Codec, DecodeError, Record, loose, plain_prefix};
+use super::{Codec, DecodeError, Record, instance_of, loose, plain_prefix};
 #[cfg(feature = "register")]
 use super::{EncodeError, EncodedRecord};
 
@@ -83,7 +83,7 @@ impl Codec for KitexCodec {
         let tags = loose::texts(info.tags);
         let own = RegistryRecord::with_authority(record.name(), address).weight(weight, ORDINARY);
         let mapped = self.mapping.apply(&own, loose::pairs(&tags), [])?;
-        Ok(Some(mapped.instance))
+        Ok(Some(instance_of(record, mapped)))
     }
 
     #[cfg(feature = "register")]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Codec, DecodeError, Record, loose, plain_prefix};
+use super::{Codec, DecodeError, Record, instance_of, loose, plain_prefix};
 #[cfg(feature = "register")]
 use super::{EncodeError, EncodedRecord};
 
@@ -134,7 +134,7 @@ impl Codec for KratosCodec {
             .version(service.version.as_deref())
             .scheme(chosen.scheme);
         let mapped = self.mapping.apply(&own, loose::pairs(&metadata), [])?;
-        Ok(Some(mapped.instance))
+        Ok(Some(instance_of(record, mapped)))
     }
 
     #[cfg(feature = "register")]

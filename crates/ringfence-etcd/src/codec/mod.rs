@@ -12,7 +12,9 @@ mod tests;
 use std::fmt;
 
 use ringfence_core::{Instance, InstanceError};
-use ringfence_discovery::{RejectedRecord, ServiceKey};
+use ringfence_discovery::{Mapped, RejectedRecord, ServiceKey};
+
+use crate::connection::clip;
 
 pub use self::{
     kitex::KitexCodec, kratos::KratosCodec, naming::GrpcNamingCodec, native::NativeCodec,
@@ -228,6 +230,17 @@ impl From<ringfence_discovery::UnmappedField> for EncodeError {
     fn from(field: ringfence_discovery::UnmappedField) -> Self {
         Self::new(field.to_string())
     }
+}
+
+/// The instance that a mapping made of a record, with a word in the log where not all of it could be kept.
+fn instance_of(record: &Record<'_>, mapped: Mapped) -> Instance {
+    if mapped.altered_tags > 0 {
+        tracing::debug!(
+            service = %record.service(), record = %clip(record.name()), altered = mapped.altered_tags,
+            "metadata entries were left out or cut"
+        );
+    }
+    mapped.instance
 }
 
 /// `{root}/{name}/`, for layouts that escape nothing.

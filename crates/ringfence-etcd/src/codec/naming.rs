@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Codec, DecodeError, Record, loose, plain_prefix};
+use super::{Codec, DecodeError, Record, instance_of, loose, plain_prefix};
 #[cfg(feature = "register")]
 use super::{EncodeError, EncodedRecord};
 
@@ -69,7 +69,7 @@ impl Codec for GrpcNamingCodec {
         let metadata = loose::texts_of_value(update.metadata);
         let own = RegistryRecord::with_authority(record.name(), &update.addr);
         let mapped = self.mapping.apply(&own, loose::pairs(&metadata), [])?;
-        Ok(Some(mapped.instance))
+        Ok(Some(instance_of(record, mapped)))
     }
 
     #[cfg(feature = "register")]

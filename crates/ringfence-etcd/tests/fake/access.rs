@@ -67,6 +67,29 @@ async fn an_old_auth_store_and_a_watch_that_is_denied_once_are_recovered_from() 
     until(&mut watch, &["a", "b"]).await;
 }
 
+/// As a proxy in between, or a server of another version, may say it.
+#[tokio::test]
+async fn a_watch_whose_call_is_refused_for_its_token_logs_in_again_and_goes_on() {
+    for (code, text) in [
+        (Code::Unauthenticated, "etcdserver: invalid auth token"),
+        (
+            Code::InvalidArgument,
+            "etcdserver: revision of auth store is old",
+        ),
+    ] {
+        let etcd = guarded().await;
+        let source = discovery(config(&[&etcd]).with_user("reader", "hunter2"));
+        etcd.with(|state| state.on_watch.push_back(OnWatch::Fail(code, text)));
+        let mut watch = source.watch(&order());
+        until(&mut watch, &["a"]).await;
+        etcd.put(&key("b"), value(2));
+        until(&mut watch, &["a", "b"]).await;
+        next(&mut watch).await.expect("alive");
+        assert_eq!(logins(&etcd), 2, "{code:?}");
+        assert_eq!(etcd.open_watches(), 1, "{code:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_watch_that_stays_denied_is_an_error_and_not_tried_hot() {
     let etcd = guarded().await;

@@ -30,6 +30,28 @@ async fn a_compacted_watch_leads_to_the_whole_new_set() {
     });
 }
 
+/// B29: the watch goes on exactly where the list ended, whatever happened while it was opened.
+#[tokio::test]
+async fn changes_between_the_list_and_the_watch_are_neither_lost_nor_undone() {
+    let etcd = FakeEtcd::start().await;
+    etcd.put(&key("a"), value(1));
+    etcd.put(&key("b"), value(2));
+    let source = discovery(config(&[&etcd]));
+    let mut watch = source.watch(&order());
+    let listed = next(&mut watch).await.expect("the list");
+    assert_eq!(ids(&listed), ["a", "b"]);
+    // The stream is lazy, so the watch is not open yet.
+    assert_eq!(etcd.open_watches(), 0);
+    etcd.delete(&key("b"));
+    etcd.put(&key("c"), value(3));
+    assert_eq!(ids(&next(&mut watch).await.expect("an update")), ["a", "c"]);
+    etcd.with(|state| {
+        let listed = i64::try_from(listed.revision.expect("known").get()).expect("small");
+        assert_eq!(state.watches, [listed + 1]);
+        assert_eq!(state.ranges.len(), 1, "no second list");
+    });
+}
+
 #[tokio::test]
 async fn compaction_over_and_over_is_no_hot_loop_and_keeps_the_pool() {
     let etcd = FakeEtcd::start().await;
@@ -139,9 +161,8 @@ async fn reset(watch_breaks: bool) {
             if accepted.snapshot.get("new").is_some() {
                 return;
             }
-            etcd.with(|state| state.revision = 1);
             etcd.with(|state| {
-                state.kvs.clear();
+                state.reset(1);
                 let (old, new) = (key("old"), key("new"));
                 let at = value(2);
                 let changes = [

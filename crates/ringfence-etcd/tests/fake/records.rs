@@ -1,7 +1,8 @@
 //! Records of all kinds: the rest of the list is served, and what was left out is told.
 
-use ringfence_discovery::{Discovery as _, ErrorKind};
+use ringfence_discovery::{Discovery as _, ErrorKind, Event, Supervisor, WatchConfig};
 use ringfence_etcd::KratosCodec;
+use ringfence_testkit::Warnings;
 
 use super::{server::*, *};
 
@@ -48,6 +49,64 @@ async fn bad_records_are_left_out_one_by_one() {
     assert_eq!(update.rejected.len(), 9);
     etcd.put(&key("m"), value(81));
     assert_eq!(until(&mut watch, &["a", "m", "z"]).await.rejected.len(), 8);
+}
+
+/// What an operator looks at: who was left out, why, and that the others are served.
+#[tokio::test]
+async fn what_was_left_out_is_in_the_status_and_counted_once() {
+    let etcd = FakeEtcd::start().await;
+    etcd.put(&key("good"), value(80));
+    etcd.put(&key("big"), "x".repeat(1 << 20));
+    etcd.put(&key("broken"), "{\"v\":1,");
+    etcd.put(&key("nan"), r#"{"v":1,"address":"h:1","weight":NaN}"#);
+    etcd.put(&key("port"), value(70_000));
+    let odd_key = [PREFIX.as_bytes(), b"\xff\xfe"].concat();
+    etcd.with(|state| state.transact(&[(&odd_key, Some(value(1).as_bytes()))], 0));
+    let source = discovery(config(&[&etcd]));
+    let mut supervisor = Supervisor::new(source, order(), WatchConfig::default());
+    let Event::Snapshot(accepted) = supervisor.next().await else {
+        panic!("a list first");
+    };
+    assert_eq!(accepted.snapshot.len(), 1);
+    // Signs of life repeat the list.
+    let more = tokio::time::timeout(Duration::from_secs(1), supervisor.next()).await;
+    assert!(more.is_err(), "{more:?}");
+    let status = supervisor.status();
+    assert_eq!(
+        status.counters.rejected_records, 5,
+        "{:#?}",
+        status.rejected
+    );
+    for (id, reason) in [
+        ("big", "1048576 bytes"),
+        ("broken", "JSON"),
+        ("nan", "JSON"),
+        ("port", "70000"),
+        ("\u{fffd}\u{fffd}", "UTF-8"),
+    ] {
+        let found = status
+            .rejected
+            .iter()
+            .find(|record| record.id.as_deref() == Some(id));
+        let found = found.unwrap_or_else(|| panic!("{id}: {:#?}", status.rejected));
+        assert!(found.reason.contains(reason), "{id}: {}", found.reason);
+    }
+}
+
+#[tokio::test]
+async fn metadata_that_is_left_out_or_cut_is_logged() {
+    let etcd = FakeEtcd::start().await;
+    let note = "x".repeat(10_000);
+    etcd.put(
+        "/microservices/order/host-1",
+        format!(r#"{{"metadata":{{"note":"{note}"}},"endpoints":["grpc://10.0.0.1:9000"]}}"#),
+    );
+    let source = discovery(config(&[&etcd]).with_codec(KratosCodec::default()));
+    let logged = Warnings::capture_from(tracing::Level::DEBUG);
+    source.fetch(&order()).await.expect("read");
+    let lines = logged.take();
+    let told = |line: &&String| line.contains("record=host-1") && line.contains("altered=1");
+    assert_eq!(lines.iter().filter(told).count(), 1, "{lines:#?}");
 }
 
 #[tokio::test]

@@ -106,6 +106,62 @@ async fn a_lost_lease_and_a_deleted_record_are_made_anew() {
     registration.deregister().await.expect("gone");
 }
 
+/// B59: a debugger or the host stops the whole process for longer than the lease lives.
+#[tokio::test]
+async fn a_process_that_was_stopped_for_longer_than_its_lease_registers_anew() {
+    let etcd = FakeEtcd::start().await;
+    let registration = register(&etcd).await;
+    let first = lease_of(&etcd).expect("registered");
+    etcd.with(|state| state.leases.clear());
+    etcd.delete(&key("a"));
+    // Nothing else runs on this thread meanwhile, neither heartbeats nor timers.
+    std::thread::sleep(Duration::from_millis(2_500));
+    let woken = tokio::time::Instant::now();
+    eventually("registered anew", || {
+        lease_of(&etcd).is_some_and(|lease| lease != first)
+    })
+    .await;
+    assert!(
+        woken.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        woken.elapsed()
+    );
+    let mut state = registration.watch();
+    let back = state.wait_for(|state| state.is_registered());
+    back.await.expect("lives");
+    registration.deregister().await.expect("gone");
+}
+
+/// B25: reads that are never answered hold up no heartbeat, although they share the connection.
+#[tokio::test]
+async fn heartbeats_go_on_while_reads_hang() {
+    let etcd = FakeEtcd::start().await;
+    let config = config(&[&etcd])
+        .with_lease_ttl(Duration::from_secs(1))
+        .with_request_timeout(Duration::from_secs(5));
+    let registrar = EtcdRegistrar::new(config.clone()).expect("legal");
+    let registration = registrar.register(&order(), instance()).await;
+    let registration = registration.expect("registered");
+    let lease = lease_of(&etcd).expect("registered");
+    etcd.with(|state| state.on_range.extend(vec![OnCall::Hang; 16]));
+    let source = discovery(config);
+    let reads: Vec<_> = (0..16)
+        .map(|_| tokio::spawn(source.fetch(&order())))
+        .collect();
+    eventually("the reads are under way", || {
+        etcd.with(|state| state.on_range.is_empty())
+    })
+    .await;
+    let before = etcd.with(|state| state.keep_alives);
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    let beats = etcd.with(|state| state.keep_alives) - before;
+    assert!(beats >= 3, "{beats} heartbeats in 1.5 s");
+    assert_eq!(lease_of(&etcd), Some(lease));
+    assert!(reads.iter().all(|read| !read.is_finished()));
+    reads.iter().for_each(tokio::task::JoinHandle::abort);
+    registration.deregister().await.expect("gone");
+}
+
 #[tokio::test]
 async fn the_record_of_a_successor_is_left_alone() {
     let etcd = FakeEtcd::start().await;

@@ -1,3 +1,5 @@
+mod recovery;
+
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -88,6 +90,55 @@ async fn b10_shrinking_and_turning_unhealthy_are_no_empty_lists() {
     }
     announced(&naming, Answer::List(sick));
     assert_eq!(counts(&mut supervisor, Duration::from_secs(2)).await, [2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn b10_a_loss_of_most_is_applied_after_the_hold_and_needs_no_restart() {
+    let naming = Scripted::new(Answer::List(records(1..=3)));
+    let mut supervisor = supervisor(&naming);
+    assert_eq!(counts(&mut supervisor, Duration::from_secs(2)).await, [3]);
+    announced(&naming, Answer::List(records([1])));
+    assert!(
+        counts(&mut supervisor, Duration::from_secs(8))
+            .await
+            .is_empty()
+    );
+    assert_eq!(counts(&mut supervisor, Duration::from_secs(8)).await, [1]);
+}
+
+/// What an operator looks at: who was left out, why, and that the others are served.
+#[tokio::test(start_paused = true)]
+async fn what_was_left_out_is_in_the_status_and_counted_once() {
+    let mut listed = records([1, 2, 3, 70_000]);
+    listed[1].weight = f64::NAN;
+    listed[2].ip = "not an ip".into();
+    let huge = crate::naming::Record {
+        metadata: vec![("version".into(), "x".repeat(1 << 20))],
+        ..record(5)
+    };
+    listed.push(huge);
+    let naming = Scripted::new(Answer::List(listed));
+    let mut supervisor = supervisor(&naming);
+    assert_eq!(counts(&mut supervisor, Duration::from_secs(60)).await, [1]);
+    let status = supervisor.status();
+    assert_eq!(
+        status.counters.rejected_records, 4,
+        "{:#?}",
+        status.rejected
+    );
+    let told: Vec<String> = status.rejected.iter().map(ToString::to_string).collect();
+    for (id, reason) in [
+        ("10.0.0.1:2\"", "weight"),
+        ("not an ip:3\"", "address"),
+        ("10.0.0.1:70000\"", "70000"),
+        ("10.0.0.1:5\"", "version"),
+    ] {
+        assert!(
+            told.iter()
+                .any(|line| line.contains(id) && line.contains(reason)),
+            "{id} {reason}: {told:#?}"
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]

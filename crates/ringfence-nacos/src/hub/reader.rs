@@ -1,4 +1,5 @@
 use std::{
+    future,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -36,8 +37,9 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) async fn run(self) {
         let mut last: Option<Arc<[Record]>> = None;
+        let mut links = None;
         loop {
-            let cycle = self.cycle(&mut last);
+            let cycle = self.cycle(&mut last, &mut links);
             tokio::select! {
                 // A stop wins, or a busy service would hold it up.
                 biased;
@@ -52,12 +54,19 @@ impl Reader {
     }
 
     /// One read, published, and the pause after it.
-    async fn cycle(&self, last: &mut Option<Arc<[Record]>>) {
+    async fn cycle(
+        &self,
+        last: &mut Option<Arc<[Record]>>,
+        links: &mut Option<watch::Receiver<u64>>,
+    ) {
         let started = Instant::now();
         self.signals.reading.store(true, Ordering::Release);
         let announced = self.signals.wake.take_announced();
         let renewed = self.signals.renew.load(Ordering::Acquire);
         let reading = self.attempt().await;
+        if links.is_none() {
+            *links = self.hub.naming.links();
+        }
         let pause = match &reading {
             Ok(records) => {
                 let changed = last.as_ref().is_some_and(|last| !same(last, records));
@@ -94,6 +103,11 @@ impl Reader {
             () = sleep_until(next) => {}
             () = self.signals.wake.woken() => {
                 sleep_until(started + LEAST_PAUSE).await;
+            }
+            // An outage between two reads. The server may have forgotten what was subscribed, and the library tells nobody.
+            () = relinked(links) => {
+                self.signals.renew.store(true, Ordering::Release);
+                sleep_until(Instant::now() + LEAST_PAUSE).await;
             }
         }
     }
@@ -132,6 +146,16 @@ impl Reader {
         self.signals.renew.store(true, Ordering::Release);
         false
     }
+}
+
+/// Waits until the library loses its connection or has a new one.
+async fn relinked(links: &mut Option<watch::Receiver<u64>>) {
+    if let Some(links) = links
+        && links.changed().await.is_ok()
+    {
+        return;
+    }
+    future::pending().await
 }
 
 /// Whether two lists say the same, in whatever order.

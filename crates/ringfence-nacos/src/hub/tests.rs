@@ -162,6 +162,30 @@ async fn a_list_read_after_an_outage_is_soon_read_again() {
     );
 }
 
+/// A server that is back before the next read has forgotten the subscription all the same.
+#[tokio::test(start_paused = true)]
+async fn an_outage_between_two_reads_renews_the_subscription_at_once() {
+    let naming = Scripted::new(Answer::List(records([1])));
+    let hub = Hub::new(naming.clone());
+    let mut watcher = join(&hub, "a");
+    assert_eq!(ports(&watcher.next().await), [1]);
+    // Past the read that confirms the first one.
+    sleep(Duration::from_secs(4)).await;
+    let subscribes = naming.counts().subscribes;
+    naming.forget();
+    naming.stand(Answer::List(records([2])));
+    naming.relink();
+    let began = Instant::now();
+    while ports(&watcher.next().await) != [2] {}
+    assert!(
+        began.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        began.elapsed()
+    );
+    assert_eq!(naming.counts().subscribes, subscribes + 1);
+    assert_eq!(naming.subscriptions(), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_list_that_rests_is_read_once_an_interval() {
     let naming = Scripted::new(Answer::List(records([1])));

@@ -1,5 +1,6 @@
 use ringfence_core::{Health, Scheme, Snapshot};
 use ringfence_discovery::{Field, FieldSource};
+use ringfence_testkit::Warnings;
 
 use super::*;
 
@@ -140,11 +141,18 @@ fn huge_metadata_costs_the_entry_and_not_the_instance() {
             ..record("10.0.0.2", 80)
         },
     ];
+    let logged = Warnings::capture_from(tracing::Level::DEBUG);
     let update = read(&all, &[]);
     let instances = snapshot(&update).instances();
     assert_eq!(instances.len(), 2);
     assert_eq!(instances[0].tag("lane"), Some("blue"));
     assert!(instances.iter().all(|i| i.tags().len() <= 256));
+    let lines = logged.take();
+    // The blob, the two illegal names, and the labels beyond the limit, of which one is the tenant's.
+    let altered = 1 + 2 + (5_000 - 255);
+    let told =
+        |line: &String| line.contains("order") && line.contains(&format!("altered={altered}"));
+    assert!(lines.iter().any(told), "{lines:#?}");
 }
 
 #[test]

@@ -20,6 +20,15 @@ const PAUSE: Duration = Duration::from_millis(200);
 const MOST_EARLY: usize = 256 * 1024;
 const CHUNK: usize = 16 * 1024;
 
+/// Tells of the end of a connection, also if that is cut.
+struct Ended<'a>(&'a Servers);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.links.send_modify(|links| *links += 1);
+    }
+}
+
 /// The library hung up, or said too much too early.
 struct Gone;
 
@@ -30,6 +39,9 @@ pub(super) async fn carry(mut library: TcpStream, servers: &Servers) {
     let Ok(mut server) = find(&mut library, servers).await else {
         return;
     };
+    servers.links.send_modify(|links| *links += 1);
+    // It connects anew when it is asked for something, and on its own some seconds later.
+    let _ended = Ended(servers);
     let (from_library, to_library) = library.split();
     let (from_server, to_server) = server.split();
     tokio::select! {

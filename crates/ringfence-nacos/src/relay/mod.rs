@@ -21,7 +21,7 @@ use std::{
 use tokio::{
     net::TcpListener,
     runtime::{Builder, Handle, Runtime},
-    sync::{Notify, Semaphore},
+    sync::{Notify, Semaphore, watch},
 };
 
 use self::carry::carry;
@@ -69,6 +69,11 @@ impl Relay {
         self.address
     }
 
+    /// Tells of every connection to a server that is made or ends from now on.
+    pub(crate) fn links(&self) -> watch::Receiver<u64> {
+        self.servers.links.subscribe()
+    }
+
     /// Cuts all connections that it carries, for the library to make new ones.
     pub(crate) fn reset(&self) {
         self.servers.reset.notify_waiters();
@@ -103,6 +108,8 @@ struct Servers {
     all: Vec<(String, u16)>,
     next: AtomicUsize,
     reset: Notify,
+    /// How often a connection to a server was made or ended.
+    links: watch::Sender<u64>,
 }
 
 impl Servers {
@@ -112,6 +119,7 @@ impl Servers {
             next: AtomicUsize::new(fastrand::usize(..all.len().max(1))),
             all,
             reset: Notify::new(),
+            links: watch::Sender::new(0),
         }
     }
 

@@ -1,3 +1,4 @@
+use nacos_sdk::api::error::Error as SdkError;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -5,6 +6,7 @@ use tokio::{
 };
 
 use super::*;
+use crate::{NacosConfig, sdk::Connection};
 
 /// A server that answers each connection with its name, and then repeats what it is sent.
 async fn echo(listener: TcpListener, name: u8) {
@@ -150,4 +152,27 @@ async fn a_reset_cuts_what_is_open_and_nothing_else() {
     assert!(matches!(end.await.expect("in time"), Ok(0) | Err(_)));
     let mut library = say(&relay, "y").await;
     hear(&mut library, "1y").await;
+}
+
+/// B33: the server has forgotten a connection that is open. The library would go on with it for ever.
+#[tokio::test]
+async fn a_connection_that_the_server_forgot_is_cut_so_that_the_library_makes_another() {
+    let (listener, (host, port)) = bound().await;
+    tokio::spawn(echo(listener, b'1'));
+    let config = NacosConfig::new([format!("{host}:{}", port.max(1_001) - 1_000)])
+        .and_then(|config| config.with_grpc_port(port))
+        .expect("legal");
+    let connection = Connection::new(&config);
+    let relay = connection.relay().expect("a port");
+    // In the library's place, which leaves a server that says nothing it understands of itself.
+    let mut library = say(relay, "x").await;
+    hear(&mut library, "1x").await;
+    let said = |code| SdkError::ErrResponse(None, 500, code, Some("as told".into()));
+    connection.judge(said(500));
+    library.write_all(b"y").await.expect("open");
+    hear(&mut library, "1y").await;
+    connection.judge(said(301));
+    let mut rest = [0; 8];
+    let end = timeout(Duration::from_secs(5), library.read(&mut rest));
+    assert!(matches!(end.await.expect("cut"), Ok(0) | Err(_)));
 }

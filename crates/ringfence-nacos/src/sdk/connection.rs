@@ -7,6 +7,7 @@ use nacos_sdk::api::{
     props::ClientProps,
 };
 use ringfence_discovery::{BoxFuture, ErrorKind};
+use tokio::sync::watch;
 
 use super::cache;
 use crate::{NacosConfig, auth::Auth, failure::Failure, relay, relay::Relay};
@@ -38,6 +39,11 @@ impl Connection {
             auth.ensure().await?;
         }
         self.service().await
+    }
+
+    /// Tells of every connection to a server that is made or ends from now on; `None` before the first call, and where there is no relay.
+    pub(crate) fn links(&self) -> Option<watch::Receiver<u64>> {
+        self.relay.get()?.as_ref().map(Relay::links)
     }
 
     /// What a call failed with; after a refusal the token is renewed before the next.
@@ -118,6 +124,16 @@ impl Connection {
 
     /// What the library is told: the servers, and their gRPC port where it does not follow from theirs.
     fn way(&self) -> (String, Option<u16>) {
+        if let Some(relay) = self.relay() {
+            return (relay.address().to_string(), Some(relay.address().port()));
+        }
+        let config = &self.config;
+        let servers: Vec<String> = config.servers.iter().map(ToString::to_string).collect();
+        (servers.join(","), config.grpc_port)
+    }
+
+    /// The way to the servers, opened at the first call.
+    pub(crate) fn relay(&self) -> Option<&Relay> {
         let config = &self.config;
         let relay = self.relay.get_or_init(|| {
             let servers = config.servers.iter().filter_map(|server| {
@@ -130,11 +146,7 @@ impl Connection {
                 })
                 .ok()
         });
-        if let Some(relay) = relay {
-            return (relay.address().to_string(), Some(relay.address().port()));
-        }
-        let servers: Vec<String> = config.servers.iter().map(ToString::to_string).collect();
-        (servers.join(","), config.grpc_port)
+        relay.as_ref()
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use nacos_sdk::api::naming::{NamingChangeEvent, NamingEventListener, ServiceInstance};
 use ringfence_discovery::BoxFuture;
+use tokio::sync::watch;
 
 pub(crate) use self::connection::Connection;
 use crate::{
@@ -18,6 +19,10 @@ use crate::{
 pub(crate) struct SdkNaming(pub(crate) Connection);
 
 impl Naming for SdkNaming {
+    fn links(&self) -> Option<watch::Receiver<u64>> {
+        self.0.links()
+    }
+
     fn list<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, Result<Vec<Record>, Failure>> {
         Box::pin(async move {
             let service = self.0.ready().await?;

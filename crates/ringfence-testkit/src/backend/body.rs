@@ -68,17 +68,19 @@ impl Body for ScriptedBody {
             if let Some(time) = wait {
                 ready!(self.wait(time, cx));
             }
-            match self.steps.pop_front() {
+            let end = match self.steps.pop_front() {
                 Some(Step::Chunk(bytes)) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
                 Some(Step::Trailers(map)) => return Poll::Ready(Some(Ok(Frame::trailers(map)))),
                 Some(Step::ResetStream(code)) => {
                     return Poll::Ready(Some(Err(Reason::from(code).into())));
                 }
-                Some(Step::Reset) => self.connection.end(End::Reset),
-                Some(Step::Close) => self.connection.end(End::Close),
+                Some(Step::Reset) => End::Reset,
+                Some(Step::Close) => End::Close,
                 Some(Step::Pause(_) | Step::Hang) | None => continue,
-            }
-            return Poll::Pending;
+            };
+            self.connection.end(end);
+            // A body without further steps would end in order before the connection is cut.
+            self.steps = VecDeque::from([Step::Hang]);
         }
     }
 

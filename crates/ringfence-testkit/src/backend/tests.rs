@@ -9,7 +9,10 @@ use hyper::{
     client::conn::{http1, http2},
 };
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use tokio::net::TcpStream;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
 use tokio_rustls::{
     TlsConnector,
     rustls::{ClientConfig, RootCertStore, crypto, pki_types::pem::PemObject},
@@ -190,6 +193,36 @@ async fn cuts_a_body_after_what_was_before() {
         let first = body.frame().await.unwrap().unwrap();
         assert_eq!(first.into_data().unwrap(), "half");
         assert!(body.frame().await.unwrap().is_err());
+    }
+}
+
+/// Over HTTP/1 a body of unknown length ends by an empty chunk, which must not be there when the connection is cut.
+#[tokio::test]
+async fn a_cut_body_over_http1_has_no_end() {
+    let backend = Backend::start().await.unwrap();
+    for cut in [
+        Answer::ok("half").then_reset(),
+        Answer::ok("half").then_close(),
+        Answer::ok("half").then_reset_stream(Reason::INTERNAL_ERROR.into()),
+        Answer::status(200).then_close(),
+    ] {
+        backend.then(cut);
+        let mut socket = TcpStream::connect(backend.address()).await.unwrap();
+        socket
+            .write_all(b"GET / HTTP/1.1\r\nhost: orders.internal\r\n\r\n")
+            .await
+            .unwrap();
+        let mut said = Vec::new();
+        // What came before a reset is read all the same.
+        let _ = socket.read_to_end(&mut said).await;
+        let said = String::from_utf8(said).unwrap();
+        assert!(said.starts_with("HTTP/1.1 200"), "{said:?}");
+        assert!(said.contains("transfer-encoding: chunked"), "{said:?}");
+        assert!(!said.ends_with("0\r\n\r\n"), "{said:?}");
+
+        backend.then(Answer::ok("half").then_close());
+        let response = h1(&backend, h1_post("")).await.unwrap();
+        assert!(response.into_body().collect().await.is_err());
     }
 }
 

@@ -35,6 +35,10 @@ impl<D: Discovery> Discovery for Counted<D> {
         self.source.name()
     }
 
+    fn registry(&self) -> String {
+        self.source.registry()
+    }
+
     fn watch(&self, service: &ServiceKey) -> BoxStream<'static, Said> {
         self.open.fetch_add(1, Ordering::Relaxed);
         Box::pin(Watched {

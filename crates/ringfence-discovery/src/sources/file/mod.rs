@@ -133,6 +133,15 @@ impl Discovery for FileDiscovery {
         NAME
     }
 
+    fn registry(&self) -> String {
+        // Programs with one folder of copies may be started in different places.
+        let path = std::path::absolute(self.path());
+        format!(
+            "{NAME} {}",
+            path.as_deref().unwrap_or(self.path()).display()
+        )
+    }
+
     fn watch(&self, service: &ServiceKey) -> BoxStream<'static, Result<Update, DiscoveryError>> {
         let (this, service) = (Arc::new(self.clone()), service.clone());
         unfold(None, move |changes: Option<Changes>| {

@@ -30,6 +30,8 @@ pub(crate) enum OnWatch {
     Silent,
     /// Nothing comes at all, not even headers.
     Hang,
+    /// The call itself fails.
+    Fail(Code, &'static str),
 }
 
 /// What a call does that is no watch.
@@ -45,7 +47,7 @@ type Sink = mpsc::UnboundedSender<Result<PbWatchResponse, Status>>;
 pub(crate) struct State {
     pub(crate) kvs: BTreeMap<Vec<u8>, PbKeyValue>,
     pub(crate) revision: i64,
-    /// What the next reads do; then they work.
+    /// What the next reads of a list do; then they work.
     pub(crate) on_range: VecDeque<OnCall>,
     /// What the next watches do; then they work.
     pub(crate) on_watch: VecDeque<OnWatch>,
@@ -67,6 +69,8 @@ pub(crate) struct State {
     /// Keepalive calls.
     pub(crate) keep_alives: usize,
     pub(crate) leases: BTreeMap<i64, i64>,
+    /// All changes since the store was made or reset, which a watch is told from its start on.
+    pub(super) history: Vec<PbEvent>,
     sinks: Vec<(Sink, Vec<u8>)>,
 }
 
@@ -103,6 +107,7 @@ impl State {
             .iter()
             .map(|(key, value)| self.set(key, *value, lease))
             .collect();
+        self.history.extend(message.events.iter().cloned());
         message.header = self.header();
         self.sinks
             .retain(|(sink, _)| sink.send(Ok(message.clone())).is_ok());
@@ -110,6 +115,13 @@ impl State {
 }
 
 impl State {
+    /// The store loses everything, and counts from `revision` again.
+    pub(crate) fn reset(&mut self, revision: i64) {
+        self.revision = revision;
+        self.kvs.clear();
+        self.history.clear();
+    }
+
     /// Changes without telling the watches.
     pub(crate) fn mute(&mut self, change: impl FnOnce(&mut Self)) {
         let sinks = std::mem::take(&mut self.sinks);

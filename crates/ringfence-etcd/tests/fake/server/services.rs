@@ -39,8 +39,15 @@ impl PbKvService for Shared {
     ) -> Result<Response<PbRangeResponse>, Status> {
         let script = self.with(|state| {
             check_token(state, request.metadata())?;
-            state.ranges.push(request.get_ref().limit);
-            Ok::<_, Status>(state.on_range.pop_front())
+            let limit = request.get_ref().limit;
+            state.ranges.push(limit);
+            // What a registrar reads of its own record is no list.
+            let scripted = if limit > 0 {
+                state.on_range.pop_front()
+            } else {
+                None
+            };
+            Ok::<_, Status>(scripted)
         })?;
         match script {
             Some(OnCall::Hang) => return std::future::pending().await,
@@ -153,6 +160,7 @@ impl PbWatchService for Shared {
         let silent = matches!(script, OnWatch::Silent);
         match script {
             OnWatch::Hang => return std::future::pending().await,
+            OnWatch::Fail(code, text) => return Err(Status::new(code, text)),
             OnWatch::Compacted => {
                 let _ = sink.send(Ok(created));
                 let mut over = PbWatchResponse::default();
@@ -173,16 +181,12 @@ impl PbWatchService for Shared {
                 let _ = sink.send(Ok(created));
                 self.with(|state| {
                     // What happened between the list and the watch.
-                    let missed: Vec<PbEvent> = state
-                        .kvs
-                        .values()
-                        .filter(|kv| kv.mod_revision >= create.start_revision)
-                        .map(|kv| {
-                            let mut event = PbEvent::default();
-                            event.kv = Some(kv.clone());
-                            event
-                        })
-                        .collect();
+                    let since = |event: &&PbEvent| {
+                        let kv = event.kv.as_ref();
+                        kv.is_some_and(|kv| kv.mod_revision >= create.start_revision)
+                    };
+                    let missed: Vec<PbEvent> =
+                        state.history.iter().filter(since).cloned().collect();
                     if !missed.is_empty() {
                         let mut message = PbWatchResponse::default();
                         message.header = state.header();

@@ -5,4 +5,5 @@ mod outages;
 mod reading;
 #[cfg(feature = "register")]
 mod registering;
+mod secrets;
 mod support;

@@ -1,4 +1,4 @@
-//! A generated tonic client in the layer, over an in-memory registry.
+//! A generated tonic client in the layer.
 
 use std::time::{Duration, Instant};
 
@@ -9,20 +9,24 @@ use ringfence::{
 use ringfence_echo::{EchoClient, EchoRequest};
 use tonic::{Request, Status};
 
-pub(crate) type Echo = EchoClient<Ringfence<TonicConnector>>;
+/// The generated client in the layer.
+pub type Echo = EchoClient<Ringfence<TonicConnector>>;
 
-pub(crate) fn service() -> ServiceKey {
+/// The service that all tests call.
+#[must_use]
+pub fn service() -> ServiceKey {
     ServiceKey::new("echo")
 }
 
-pub(crate) fn registry(instances: impl IntoIterator<Item = Instance>) -> MemoryRegistry {
+/// A registry in memory that has these instances.
+pub fn registry(instances: impl IntoIterator<Item = Instance>) -> MemoryRegistry {
     let registry = MemoryRegistry::new();
     registry.replace(service(), instances);
     registry
 }
 
 /// A balancer that applies every change at once.
-pub(crate) fn balancer(source: impl Discovery) -> Balancer {
+pub fn balancer(source: impl Discovery) -> Balancer {
     let config = BalancerConfig::default()
         .with_update_merge_window(Duration::ZERO)
         .unwrap();
@@ -32,13 +36,18 @@ pub(crate) fn balancer(source: impl Discovery) -> Balancer {
         .unwrap()
 }
 
-pub(crate) fn echo(balancer: &Balancer) -> Echo {
+/// A client of the balancer, which takes keys from the request's extensions.
+#[must_use]
+pub fn echo(balancer: &Balancer) -> Echo {
     let layer = RingfenceLayer::new(balancer.clone()).with_key(KeySource::extension());
     EchoClient::new(layer.wrap(TonicConnector::new()))
 }
 
 /// Says which instance answered.
-pub(crate) async fn call(echo: &Echo, key: &str) -> Result<String, Status> {
+///
+/// # Errors
+/// That of the call.
+pub async fn call(echo: &Echo, key: &str) -> Result<String, Status> {
     let mut request = Request::new(EchoRequest::new(key));
     request
         .extensions_mut()
@@ -47,7 +56,7 @@ pub(crate) async fn call(echo: &Echo, key: &str) -> Result<String, Status> {
 }
 
 /// Waits until something holds that others bring about; for half a minute at most, which only a defect needs.
-pub(crate) async fn until(mut holds: impl FnMut() -> bool) {
+pub async fn until(mut holds: impl FnMut() -> bool) {
     let limit = Instant::now() + Duration::from_secs(30);
     while !holds() {
         assert!(Instant::now() < limit, "waited in vain");
@@ -56,7 +65,7 @@ pub(crate) async fn until(mut holds: impl FnMut() -> bool) {
 }
 
 /// Waits until the balancer's view has this many instances.
-pub(crate) async fn until_instances(balancer: &Balancer, count: usize) {
+pub async fn until_instances(balancer: &Balancer, count: usize) {
     until(|| {
         balancer
             .view()

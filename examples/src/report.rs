@@ -3,30 +3,33 @@
 
 use std::{collections::BTreeMap, process::ExitCode, time::Duration};
 
-#[derive(Default)]
-pub(crate) struct Report {
+/// What an example claims, printed as it goes.
+#[derive(Debug, Default)]
+pub struct Report {
     held: usize,
     failed: usize,
 }
 
 impl Report {
-    pub(crate) fn scene(&self, title: &str) {
+    /// Begins a part.
+    pub fn scene(&self, title: &str) {
         println!("\n{title}");
     }
 
-    pub(crate) fn line(&self, text: &str) {
+    /// Prints what was seen.
+    pub fn line(&self, text: &str) {
         println!("  {text}");
     }
 
     /// The first few of what went wrong.
-    pub(crate) fn errors(&self, errors: &[String]) {
+    pub fn errors(&self, errors: &[String]) {
         for error in errors.iter().take(3) {
             println!("  failed: {error}");
         }
     }
 
     /// Observed against ideal shares.
-    pub(crate) fn shares(&self, counts: &BTreeMap<String, u64>, ideal: &BTreeMap<String, f64>) {
+    pub fn shares(&self, counts: &BTreeMap<String, u64>, ideal: &BTreeMap<String, f64>) {
         let total: u64 = ideal.keys().filter_map(|id| counts.get(id)).sum();
         println!(
             "  {:<10} {:>9} {:>7} {:>7}",
@@ -42,7 +45,8 @@ impl Report {
         }
     }
 
-    pub(crate) fn check(&mut self, holds: bool, claim: &str) {
+    /// Prints a claim and whether it holds.
+    pub fn check(&mut self, holds: bool, claim: &str) {
         if holds {
             self.held += 1;
             println!("  [ok]   {claim}");
@@ -51,12 +55,15 @@ impl Report {
         }
     }
 
-    pub(crate) fn fail(&mut self, claim: &str) {
+    /// Prints a claim that does not hold.
+    pub fn fail(&mut self, claim: &str) {
         self.failed += 1;
         println!("  [FAIL] {claim}");
     }
 
-    pub(crate) fn end(&self, took: Duration) -> ExitCode {
+    /// Prints the sum; the exit code says whether everything holds.
+    #[must_use]
+    pub fn end(&self, took: Duration) -> ExitCode {
         println!(
             "\n{} claims hold, {} do not; {:.1} s",
             self.held,
@@ -71,7 +78,9 @@ impl Report {
     }
 }
 
-pub(crate) fn percent(part: u64, whole: u64) -> f64 {
+/// `part` of `whole`, in percent.
+#[must_use]
+pub fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         return 0.0;
     }
