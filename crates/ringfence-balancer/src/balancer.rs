@@ -6,11 +6,12 @@ use std::{
 
 use ringfence_core::View;
 use ringfence_discovery::{Discovery, ServiceKey};
+use ringfence_policy::{Explanation, ObserveReport, RequestHead};
 use tokio::time::{Instant, timeout};
 
 use crate::{
     BalancerBuilder, BalancerConfig, Candidate, CompiledPolicy, Current, Decision, PickError,
-    PickRequest, Status, handle::TaskGuard, pick,
+    PickRequest, Status, Suggestion, handle::TaskGuard, pick,
 };
 
 /// The longest that [`Balancer::shutdown`] waits for the task.
@@ -259,6 +260,36 @@ impl Balancer {
     #[must_use]
     pub fn is_policy_on(&self) -> bool {
         !self.guard.shared.policy_off.load(Ordering::Relaxed)
+    }
+
+    /// Takes note of what became of a request that was decided without the policy: the instance that got it, by its id or its
+    /// address `host:port`; `None` where that is not known.
+    pub fn observed(&self, suggestion: &Suggestion, actual: Option<&str>) {
+        self.guard.shared.observing.record(suggestion, actual);
+    }
+
+    /// How far the policy agrees with what is done without it, over the requests that were
+    /// [observed](Self::observed) since the start or the last [reset](Self::reset_observed).
+    #[must_use]
+    pub fn observe_report(&self) -> ObserveReport {
+        self.guard.shared.observing.report()
+    }
+
+    /// Forgets what was observed.
+    pub fn reset_observed(&self) {
+        self.guard.shared.observing.reset();
+    }
+
+    /// Explains how the request is decided, from its key to the instances that are tried. Where no policy is in force, it
+    /// explains what the balancer does by its own [`routing`](BalancerConfig::routing), with the key of the extension
+    /// [`RoutingKey`](ringfence_policy::RoutingKey) and the tags of [`RequestTags`](ringfence_core::RequestTags).
+    ///
+    /// What is drawn at random cannot be foreseen: without a key the instance, and whether it spills.
+    ///
+    /// # Errors
+    /// [`PickError`] where there is no state yet, or not any more.
+    pub fn explain(&self, head: &RequestHead<'_>) -> Result<Explanation, PickError> {
+        self.read(|current| current.explain(head))
     }
 
     /// The policy that was set last, whether or not there is a view for it already.

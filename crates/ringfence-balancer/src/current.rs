@@ -6,10 +6,11 @@ use std::{
 };
 
 use ringfence_core::View;
-use ringfence_policy::{Evaluation, RequestHead};
+use ringfence_policy::{Evaluation, ExplainLimits, Explanation, RequestHead};
 
 use crate::{
-    CompiledPolicy, Decision, PickError, PickRequest, pick, published::Published, shared::Shared,
+    CompiledPolicy, Decision, PickError, PickRequest, Suggestion, pick, published::Published,
+    shared::Shared,
 };
 
 /// A published state: a policy and the view that was made with it. [`Balancer::read`](crate::Balancer::read) lends it.
@@ -92,7 +93,53 @@ impl<'a> Current<'a> {
         if evaluation.key.too_long > 0 {
             self.shared.counters.long_keys.increment();
         }
+        self.shared
+            .audit
+            .record(evaluation.audit(self.shared.service.name()));
+        let lints = &self.published.lints;
+        lints.observe(&self.shared.service, evaluation);
         self.pick(&request_by(evaluation, max_candidates))
+    }
+
+    /// Where the policy would send a request that it does not decide. It counts nowhere.
+    #[must_use]
+    pub fn suggest(&self, evaluation: &Evaluation<'_>) -> Suggestion {
+        let lints = &self.published.lints;
+        lints.observe(&self.shared.service, evaluation);
+        let config = &self.shared.config;
+        let key = evaluation.key_bytes();
+        let key = key.filter(|key| key.len() <= config.max_key_len());
+        let ring = config.ring();
+        Suggestion {
+            key: key.map(|key| ring.hash_key_salted(key, evaluation.salt)),
+            view: Arc::clone(self.view()),
+            instance: key.and_then(|key| {
+                pick::owner(
+                    self.published,
+                    evaluation.plan,
+                    &evaluation.tags,
+                    key,
+                    evaluation.salt,
+                )
+            }),
+        }
+    }
+
+    /// See [`Balancer::explain`](crate::Balancer::explain).
+    #[must_use]
+    pub fn explain(&self, head: &RequestHead<'_>) -> Explanation {
+        let config = &self.shared.config;
+        let limits = ExplainLimits {
+            attempts: config.max_attempts(),
+            max_key_len: config.max_key_len(),
+        };
+        let draw = fastrand::u64(..);
+        let by_policy = self
+            .policy()
+            .and_then(|policy| policy.explain_within(head, draw, self.view(), limits));
+        by_policy.unwrap_or_else(|| {
+            Explanation::without_policy(head, draw, self.view(), limits, config.missing_key())
+        })
     }
 }
 

@@ -61,6 +61,7 @@
 //!
 //! The task needs a tokio runtime of either flavour with its time driver enabled.
 
+mod audit;
 mod balancer;
 mod builder;
 mod config;
@@ -70,8 +71,10 @@ mod decision;
 mod error;
 mod handle;
 mod keyless;
+mod lints;
 mod merge;
 mod node;
+mod observing;
 mod pick;
 mod published;
 mod request;
@@ -83,7 +86,7 @@ mod task;
 
 pub use ringfence_core::{ConfigError, OutlierConfig, RetryBudgetConfig, RingConfig, TagRouting};
 pub use ringfence_discovery::{ServiceKey, WatchConfig};
-pub use ringfence_policy::{CompiledPolicy, MissingKey};
+pub use ringfence_policy::{AuditSink, CompiledPolicy, MissingKey};
 
 pub use self::{
     balancer::Balancer,
@@ -93,6 +96,7 @@ pub use self::{
     decision::{Candidate, Decision, IntoCandidates, MAX_CANDIDATES},
     error::{BuildError, PickError},
     node::{AttachmentKey, FailureKind, InFlight, Node, Outcome},
+    observing::Suggestion,
     request::PickRequest,
     status::{BalancerCounters, Status},
 };

@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, sync::Arc};
 
-use ringfence_core::{KeyHash, Route, TagValues};
+use ringfence_core::{Instance, KeyHash, PlanId, Route, TagValues};
 
 use crate::{
     MissingKey, PickError, PickRequest,
@@ -169,4 +169,26 @@ pub(crate) fn owners(
     let pool = chosen.pool;
     let hash = pool.hash_key(key, request.salt());
     Ok(seating::seat(published, pool, pool.walk(hash).take(count)).collect())
+}
+
+/// The first instance of a key, without a trace of having been asked.
+pub(crate) fn owner(
+    published: &Published,
+    plan: PlanId,
+    tags: &impl TagValues,
+    key: &[u8],
+    salt: u64,
+) -> Option<Arc<Instance>> {
+    let view = &published.view;
+    let now;
+    let route = match view.route(plan, tags) {
+        Some(route) => route.as_ref(),
+        None => {
+            now = view.resolve(&view.key(plan, tags));
+            &now
+        }
+    };
+    let pool = route.choose(Some(key), || 0)?.pool;
+    let member = pool.walk(pool.hash_key(key, salt)).next()?;
+    pool.pool().instance(member).cloned()
 }

@@ -8,13 +8,15 @@ use std::sync::{
 use arc_swap::{ArcSwapOption, Guard};
 use ringfence_core::View;
 
-use crate::{CompiledPolicy, node::Seat};
+use crate::{CompiledPolicy, lints::Lints, node::Seat};
 
 /// A view, the nodes of its instances, and the policy whose plans it has.
 #[derive(Debug)]
 pub(crate) struct Published {
     pub(crate) view: Arc<View>,
     pub(crate) policy: Option<Arc<CompiledPolicy>>,
+    /// As long as the policy is the same one.
+    pub(crate) lints: Arc<Lints>,
     /// By place in the view's snapshot.
     pub(crate) seats: Arc<[Arc<Seat>]>,
     /// Whether the registry knows the service.
@@ -104,6 +106,7 @@ mod tests {
         Published {
             view: Arc::new(view),
             policy: None,
+            lints: Arc::default(),
             seats: Arc::new([]),
             service_exists: true,
         }

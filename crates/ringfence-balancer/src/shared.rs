@@ -16,8 +16,10 @@ use tracing::{info, warn};
 
 use crate::{
     BalancerConfig, CompiledPolicy, PickError,
+    audit::Audit,
     counter::StripedCounter,
     node::NodeTotals,
+    observing::Observing,
     published::{Published, ViewCell},
     routes::RouteWishes,
 };
@@ -61,6 +63,8 @@ pub(crate) struct Shared {
     pub(crate) wishes: RouteWishes,
     /// The policy that was set last, for the task.
     pub(crate) policies: watch::Sender<Option<Arc<CompiledPolicy>>>,
+    pub(crate) audit: Audit,
+    pub(crate) observing: Observing,
     /// The policy was switched off by hand.
     pub(crate) policy_off: AtomicBool,
     /// The tags of requests without tags.
@@ -87,6 +91,8 @@ impl Shared {
         service: ServiceKey,
         config: BalancerConfig,
         policy: Option<Arc<CompiledPolicy>>,
+        audit: Audit,
+        observing: Observing,
     ) -> Self {
         let budget = RetryBudget::new(*config.retry_budget(), Instant::now().into_std());
         Self {
@@ -95,6 +101,8 @@ impl Shared {
             counters: Counters::default(),
             wishes: RouteWishes::new(config.max_pools()),
             policies: watch::Sender::new(policy),
+            audit,
+            observing,
             policy_off: AtomicBool::new(false),
             untagged: RequestTags::new(),
             turn: AtomicUsize::new(0),
@@ -207,7 +215,13 @@ mod tests {
 
     #[tokio::test]
     async fn hops_of_many_threads_stay_within_the_budget() {
-        let shared = Shared::new("order".into(), BalancerConfig::default(), None);
+        let shared = Shared::new(
+            "order".into(),
+            BalancerConfig::default(),
+            None,
+            Audit::new(None, tokio::runtime::Handle::current()),
+            Observing::new(1),
+        );
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {

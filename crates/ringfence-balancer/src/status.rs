@@ -5,6 +5,7 @@ use std::{
 
 use ringfence_core::Fingerprint;
 use ringfence_discovery::{ServiceKey, WatchStatus};
+use ringfence_policy::KeyFinding;
 use tokio::time::Instant;
 
 use crate::{FailureKind, node::Seat, shared::Shared};
@@ -65,6 +66,8 @@ pub struct Status {
     /// State and counters of the watch, as of the last event or a few seconds ago. Its `provenance` tells whether requests are
     /// served from a live list or from a copy on disk, and how old that was when it came into use.
     pub watch: WatchStatus,
+    /// Rules of the policy in force whose keys are no good for affinity, and what is wrong with them.
+    pub key_findings: Vec<(String, KeyFinding)>,
     /// Counters since the start.
     pub counters: BalancerCounters,
 }
@@ -107,6 +110,8 @@ pub struct BalancerCounters {
     pub policies_applied: u64,
     /// Policies that were set and could not be applied; the one before stayed.
     pub policies_failed: u64,
+    /// Audit events that were lost, because their sink was too slow or panicked.
+    pub audit_lost: u64,
     /// Routes of tagged requests that were prepared.
     pub routes_prepared: u64,
     /// Routes of tagged requests that were dropped, because others were used more recently.
@@ -156,7 +161,12 @@ impl Status {
             task_gone,
             stale_for: out_since
                 .map(|since| Instant::now().into_std().saturating_duration_since(since)),
+            key_findings: state
+                .as_ref()
+                .map(|state| state.lints.found())
+                .unwrap_or_default(),
             counters: BalancerCounters {
+                audit_lost: shared.audit.lost(),
                 picks: counters.picks.total(),
                 picks_without_key: counters.keyless.total(),
                 keys_too_long: counters.long_keys.total(),

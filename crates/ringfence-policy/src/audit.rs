@@ -110,7 +110,8 @@ impl fmt::Display for AuditEvent {
     }
 }
 
-/// Where audit events go. Called while a request waits: an implementation must not block, and loses events rather.
+/// Where audit events go. A balancer calls it in a task of its own, one event after the other; while it takes long, further
+/// events wait, and are lost when too many do.
 pub trait AuditSink: Send + Sync {
     /// Takes an event.
     fn record(&self, event: AuditEvent);

@@ -81,8 +81,8 @@ pub use self::{
     error::PolicyError,
     evaluate::{Decides, Evaluation, GrayIn, GrayWhy, TrustedView},
     explain::{
-        Explanation, KeyExplanation, SourceExplanation, StageExplanation, StepExplanation,
-        TagExplanation,
+        ExplainLimits, Explanation, KeyExplanation, Refusal, SourceExplanation, StageExplanation,
+        StepExplanation, TagExplanation,
     },
     extensions::{PeerAddress, RoutingKey, VerifiedClaims},
     head::RequestHead,

@@ -263,3 +263,36 @@ fn the_same_keys_spill_and_more_of_them() {
     }
     assert_eq!(before.len(), KEYS);
 }
+
+/// B45: points for small weights. On the ring of a tenant, in a shard and in a pool of few every instance with a weight is
+/// reached, however small it is; without instances there is no owner and no panic.
+#[test]
+fn small_weights_are_reached_in_every_kind_of_pool() {
+    let text = "ringfence: 1\n\
+        tenants: { own: { mode: own_ring }, default: { mode: shuffle_shard, size: 3 } }\n\
+        rules: [{ name: all }]";
+    let policy = PolicyDocument::parse_and_compile(text, &PolicyContext::new()).expect("legal");
+    let weighted = |weights: &[(&str, u32)]| {
+        let each = weights.iter().map(|(id, weight)| {
+            let builder = Instance::builder(*id, "h:1").weight(*weight);
+            builder.build().expect("legal")
+        });
+        each.collect::<Vec<_>>()
+    };
+    for tenant in ["", "own", "other"] {
+        let tag = |request: &mut Request<()>| {
+            let tags = ringfence_core::RequestTags::new().with_tenant(tenant);
+            request.extensions_mut().insert(tags);
+        };
+        let of = |weights: &[(&str, u32)]| {
+            let view = view(&policy, weighted(weights));
+            shares(&policy, &view, tag, |owner| owner.id().to_string())
+        };
+        let small = of(&[("A", 1_024), ("B", 1_024), ("C", 5)]);
+        assert_eq!(names(&small), ["A", "B", "C"], "tenant {tenant:?}");
+        assert!(small["C"] < KEYS / 10, "tenant {tenant:?}: {small:?}");
+        assert_eq!(names(&of(&[("A", 7)])), ["A"], "tenant {tenant:?}");
+        assert_eq!(names(&of(&[("A", 0)])), [""], "tenant {tenant:?}");
+        assert_eq!(names(&of(&[])), [""], "tenant {tenant:?}");
+    }
+}

@@ -180,6 +180,7 @@ async fn headers_that_are_not_trusted_are_not_heeded_and_go_no_further() {
     );
 }
 
+/// B21: neither headers nor another authority's tokens get to gray instances.
 #[tokio::test(start_paused = true)]
 async fn gray_is_for_tokens_of_the_policys_authority() {
     let authority = TagAuthority::new();
@@ -250,4 +251,71 @@ async fn a_policy_can_be_switched_off_and_replaced() {
         .until(|balancer| balancer.status().epoch > epoch)
         .await;
     assert_eq!(seen().await, ["blue", "plain"]);
+}
+
+/// B54: what a call is told by a policy (which headers go no further) and the pool it gets belong together.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_see_whole_policies_while_they_are_swapped() {
+    // Each policy strips the header of the other's colour, and its first plan is the other's second.
+    let colour = |colour: &str, other: &str| {
+        let rule = |name: &str, path: &str, version: &str, strip: &str| {
+            format!(
+                "{{ name: {name}, match: [{{ path: {{ exact: {path} }} }}], tags_from_headers: {{ {strip}: {{ tag: t }} }}, \
+                 pools: [{{ require: {{ version: {version} }} }}] }}"
+            )
+        };
+        let first = rule("first", "/", colour, &format!("x-{other}"));
+        let second = rule("second", "/second", other, "x-none");
+        let text = format!("{{ ringfence: 1, rules: [{first}, {second}] }}");
+        std::sync::Arc::new(policy(&text))
+    };
+    let policies = [colour("blue", "green"), colour("green", "blue")];
+    let fleet = fleet(&[("blue", 3), ("green", 3)]);
+    let first = std::sync::Arc::clone(&policies[0]);
+    let set_up = |balancer: ringfence_balancer::BalancerBuilder| {
+        balancer.with_config(config()).with_policy(first)
+    };
+    let cluster = Cluster::build(fleet, set_up).await;
+    let probe = ProbeService::new();
+    let client = cluster.layer().wrap(probe.clone());
+    let calling = tokio::spawn(async move {
+        for _ in 0..3_000 {
+            let mut request = get("/");
+            for name in ["x-blue", "x-green"] {
+                request.headers_mut().insert(name, "1".parse().unwrap());
+            }
+            assert_eq!(status(&client, request).await.unwrap(), 200);
+            tokio::task::yield_now().await;
+        }
+    });
+    let mut swaps = 0;
+    while !calling.is_finished() {
+        swaps += 1;
+        let next = std::sync::Arc::clone(&policies[swaps % 2]);
+        let epoch = cluster.balancer.status().epoch;
+        cluster.balancer.set_policy(next);
+        cluster
+            .until(|balancer| balancer.status().epoch > epoch)
+            .await;
+    }
+    calling.await.unwrap();
+    for call in probe.calls() {
+        let target = call.uri.host().unwrap();
+        let (own, other) = match target.split_once('-').unwrap().0 {
+            "blue" => ("x-blue", "x-green"),
+            _ => ("x-green", "x-blue"),
+        };
+        assert!(
+            call.headers.contains_key(own),
+            "{target}: {:?}",
+            call.headers
+        );
+        assert!(
+            !call.headers.contains_key(other),
+            "{target}: {:?}",
+            call.headers
+        );
+    }
+    assert_eq!(versions(&probe).len(), 2, "both were seen");
+    assert!(swaps > 10, "{swaps} swaps");
 }

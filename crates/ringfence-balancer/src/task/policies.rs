@@ -35,7 +35,7 @@ impl Task {
     }
 }
 
-fn same(one: Option<&Arc<CompiledPolicy>>, other: Option<&Arc<CompiledPolicy>>) -> bool {
+pub(super) fn same(one: Option<&Arc<CompiledPolicy>>, other: Option<&Arc<CompiledPolicy>>) -> bool {
     match (one, other) {
         (Some(one), Some(other)) => Arc::ptr_eq(one, other),
         (None, None) => true,

@@ -8,8 +8,10 @@ use std::{
 use ringfence_core::{RouteKey, RoutePlans, Snapshot, View, ViewConfig};
 use tracing::error;
 
-use super::{Task, changes, now};
+use super::{Task, changes, now, policies::same as same_policy};
 use crate::{
+    CompiledPolicy,
+    lints::Lints,
     node::{NodeIdentity, Seat},
     published::Published,
 };
@@ -100,6 +102,7 @@ impl Task {
         let view = Arc::new(view);
         let published = self.shared.cell.publish(Published {
             view: Arc::clone(&view),
+            lints: self.lints_for(policy.as_ref()),
             policy,
             seats,
             service_exists,
@@ -113,6 +116,21 @@ impl Task {
             first
         });
         published
+    }
+
+    fn lints_for(&self, policy: Option<&Arc<CompiledPolicy>>) -> Arc<Lints> {
+        let state = self.shared.cell.load();
+        let same = state
+            .as_ref()
+            .filter(|state| same_policy(state.policy.as_ref(), policy));
+        same.map_or_else(
+            || {
+                // One more for requests that no rule of the document matches.
+                let rules = policy.map_or(0, |policy| policy.document().rules.len() + 1);
+                Arc::new(Lints::new(rules))
+            },
+            |state| Arc::clone(&state.lints),
+        )
     }
 }
 
@@ -158,7 +176,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        Balancer, BalancerConfig, CompiledPolicy, PickRequest, handle::TaskGuard, shared::Shared,
+        Balancer, BalancerConfig, CompiledPolicy, PickRequest, audit::Audit, handle::TaskGuard,
+        observing::Observing, shared::Shared,
     };
 
     fn build(plan: Plan) -> View {
@@ -174,7 +193,13 @@ mod tests {
         let (config, service) = (BalancerConfig::default(), "order");
         let watch = config.watch().clone();
         let supervisor = Supervisor::new(Arc::new(registry.clone()), service.into(), watch);
-        let shared = Arc::new(Shared::new(service.into(), config, None));
+        let shared = Arc::new(Shared::new(
+            service.into(),
+            config,
+            None,
+            Audit::new(None, tokio::runtime::Handle::current()),
+            Observing::new(1),
+        ));
         let (sender, answered) = watch::channel(false);
         let mut task = Task::new(Arc::clone(&shared), supervisor, sender);
         task.build = build;

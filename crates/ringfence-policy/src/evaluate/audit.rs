@@ -57,10 +57,10 @@ impl Evaluation<'_> {
             }
         }
         for tag in self.rule.header_tags.iter().filter(|tag| !tag.trusted) {
-            if !self.is_audited(&tag.attribute) {
-                continue;
-            }
-            if let Some(value) = self.head.headers.get(&tag.header) {
+            // Asked in this order, requests without such a header allocate nothing.
+            if let Some(value) = self.head.headers.get(&tag.header)
+                && self.is_audited(&tag.attribute)
+            {
                 let value = String::from_utf8_lossy(value.as_bytes());
                 let tag = named(&tag.attribute, &value);
                 record(tag, AuditReason::UntrustedHeader, None);

@@ -3,17 +3,37 @@
 #[cfg(test)]
 mod tests;
 mod text;
+mod walk;
 
-use ringfence_core::{StepVerdict, TagValues, View};
+use ringfence_core::{PlanId, RequestTags, TagValues, View};
 use serde::Serialize;
 
+use self::walk::{Walk, Wish};
+
 use crate::{
-    AuditReason, CompiledPolicy, Decides, Evaluation, GrayWhy, MissingKey, RequestHead, TenantMode,
-    keys::Reading, place::route_of,
+    AuditReason, CompiledPolicy, Decides, Evaluation, GrayWhy, MissingKey, RequestHead, RoutingKey,
+    TenantMode, keys::Reading,
 };
 
-/// Most instances of a walk that are told.
-const MAX_STEPS: usize = 256;
+/// Bounds that the balancer sets, whatever the policy says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExplainLimits {
+    /// Instances that are tried at most.
+    pub attempts: usize,
+    /// Longest key in bytes; a longer one counts as absent.
+    pub max_key_len: usize,
+}
+
+/// Why a request fails before any instance is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Refusal {
+    /// No pool has a usable instance.
+    NoInstances,
+    /// It has no key, and must have one.
+    KeyRequired,
+}
 
 /// How a policy decides one request on one view, from its key to the instances that are tried. It can be serialised, and its
 /// text form is for people.
@@ -52,6 +72,8 @@ pub struct Explanation {
     pub walk: Vec<StepExplanation>,
     /// The instances to be tried, in order; empty without a key.
     pub candidates: Vec<String>,
+    /// Why it fails without a try, if it does.
+    pub refused: Option<Refusal>,
 }
 
 /// What a key source had.
@@ -76,7 +98,8 @@ pub struct KeyExplanation {
     pub normalised: String,
     /// Mixed into its hash, for a salted tenant.
     pub salt: u64,
-    /// Its place on the ring of the chosen pool, in hexadecimal digits.
+    /// Its place on the ring of the chosen pool, in hexadecimal digits; `None` where no pool can serve, or the key is longer
+    /// than the balancer allows.
     pub hash: Option<String>,
 }
 
@@ -127,43 +150,118 @@ impl CompiledPolicy {
         view: &View,
         attempts: usize,
     ) -> Option<Explanation> {
+        let limits = ExplainLimits {
+            attempts,
+            max_key_len: usize::MAX,
+        };
+        self.explain_within(head, draw, view, limits)
+    }
+
+    /// [`explain`](Self::explain) within the bounds of a balancer.
+    #[must_use]
+    pub fn explain_within(
+        &self,
+        head: &RequestHead<'_>,
+        draw: u64,
+        view: &View,
+        limits: ExplainLimits,
+    ) -> Option<Explanation> {
         let evaluation = self.evaluate(head, draw)?;
-        Some(evaluation.explain(draw, view, attempts))
+        Some(evaluation.explain(draw, view, limits))
+    }
+}
+
+impl Explanation {
+    /// Name in place of a rule's where no policy is in force.
+    pub const NO_RULE: &str = "none";
+
+    /// How a request is decided while no policy is in force: by the balancer's own routing, with the key of the extension
+    /// [`RoutingKey`] and the tags of the extension [`RequestTags`].
+    #[must_use]
+    pub fn without_policy(
+        head: &RequestHead<'_>,
+        draw: u64,
+        view: &View,
+        limits: ExplainLimits,
+        missing_key: MissingKey,
+    ) -> Self {
+        let none = RequestTags::new();
+        let tags = head.extensions.get::<RequestTags>().unwrap_or(&none);
+        let bytes = head.extensions.get::<RoutingKey>().map(|key| &*key.0);
+        let found = bytes.filter(|key| !key.is_empty());
+        let usable = found.filter(|key| key.len() <= limits.max_key_len);
+        let walk = Walk::of(
+            view,
+            tags,
+            &Wish {
+                plan: PlanId::ROUTING,
+                key: usable,
+                salt: 0,
+                missing_key,
+                attempts: limits.attempts,
+                draw,
+            },
+        );
+        let source = "extension".to_owned();
+        let outcome = match (usable, found) {
+            (Some(_), _) => "key",
+            (None, Some(_)) => "too long",
+            (None, None) => "absent",
+        };
+        let tags = tags.iter().map(|(attribute, value)| TagExplanation {
+            name: attribute.to_string(),
+            value: value.to_owned(),
+            because: AuditReason::Program,
+        });
+        Self {
+            epoch: view.epoch(),
+            policy: String::new(),
+            rule: Self::NO_RULE.to_owned(),
+            rule_index: 0,
+            decides: Decides::Baseline,
+            key: usable.map(|key| KeyExplanation {
+                source: source.clone(),
+                raw: shown(key),
+                normalised: shown(key),
+                salt: 0,
+                hash: walk.hash.clone(),
+            }),
+            sources: vec![SourceExplanation { source, outcome }],
+            missing_key,
+            tags: tags.collect(),
+            tenant: None,
+            gray: None,
+            stages: walk.stages,
+            chosen: walk.chosen,
+            is_spilled: walk.is_spilled,
+            walk: walk.steps,
+            candidates: walk.candidates,
+            refused: walk.refused,
+        }
     }
 }
 
 impl Evaluation<'_> {
-    fn explain(&self, draw: u64, view: &View, attempts: usize) -> Explanation {
-        let route = route_of(view, self.plan, &self.tags);
-        let stages = route.stages().iter().map(|outcome| StageExplanation {
-            pool: outcome.stage.to_string(),
-            members: outcome.members,
-            usable: outcome.usable,
-            spilled: outcome.spilled,
+    fn explain(&self, draw: u64, view: &View, limits: ExplainLimits) -> Explanation {
+        let usable = self.key_bytes();
+        let allowed = self.max_attempts.map_or(usize::MAX, |attempts| {
+            usize::try_from(attempts).unwrap_or(usize::MAX)
         });
-        let chosen = route.choose(self.key_bytes(), || draw);
+        let walk = Walk::of(
+            view,
+            &self.tags,
+            &Wish {
+                plan: self.plan,
+                key: usable.filter(|key| key.len() <= limits.max_key_len),
+                salt: self.salt,
+                missing_key: self.missing_key,
+                attempts: limits.attempts.min(allowed),
+                draw,
+            },
+        );
         let (mut key, sources) = self.explain_key();
-        let (mut walk, mut candidates) = (Vec::new(), Vec::new());
-        if let (Some(chosen), Some(bytes)) = (&chosen, self.key_bytes()) {
-            let hash = chosen.pool.hash_key(bytes, self.salt);
-            if let Some(key) = &mut key {
-                key.hash = Some(format!("{:016x}", hash.get()));
-            }
-            let attempts = self.max_attempts.map_or(attempts, |n| {
-                attempts.min(usize::try_from(n).unwrap_or(attempts))
-            });
-            let members = chosen.pool.walk(hash).take(attempts);
-            let instances = members.filter_map(|member| chosen.pool.pool().instance(member));
-            candidates.extend(instances.map(|instance| instance.id().to_string()));
-            let steps = view.steps(chosen.pool, hash, attempts).take(MAX_STEPS);
-            for step in steps.take_while(|step| step.verdict != StepVerdict::BeyondAttempts) {
-                if let Some(instance) = view.snapshot().instances().get(step.place) {
-                    walk.push(StepExplanation {
-                        instance: instance.id().to_string(),
-                        verdict: step.verdict.as_str(),
-                    });
-                }
-            }
+        if let Some(key) = &mut key {
+            key.hash = walk.hash;
         }
         Explanation {
             epoch: view.epoch(),
@@ -180,11 +278,12 @@ impl Evaluation<'_> {
                 .gray
                 .as_ref()
                 .map(|gray| (gray.release.to_owned(), gray.why)),
-            stages: stages.collect(),
-            chosen: chosen.as_ref().map(|chosen| chosen.stage),
-            is_spilled: chosen.is_some_and(|chosen| chosen.is_spilled),
-            walk,
-            candidates,
+            stages: walk.stages,
+            chosen: walk.chosen,
+            is_spilled: walk.is_spilled,
+            walk: walk.steps,
+            candidates: walk.candidates,
+            refused: walk.refused,
         }
     }
 

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use super::Explanation;
+use super::{Explanation, Refusal};
 use crate::Decides;
 
 impl fmt::Display for Explanation {
@@ -74,6 +74,11 @@ impl fmt::Display for Explanation {
         }
         for step in &self.walk {
             writeln!(f, "walk      {}: {}", step.instance, step.verdict)?;
+        }
+        match self.refused {
+            Some(Refusal::NoInstances) => writeln!(f, "refused   no usable instance")?,
+            Some(Refusal::KeyRequired) => writeln!(f, "refused   a key is required")?,
+            None => {}
         }
         match &*self.candidates {
             [] => Ok(()),

@@ -127,9 +127,15 @@ struct Sample {
 }
 
 const LAG_UNIT: u32 = 100;
+const SAMPLE: usize = KeyLint::SAMPLE as usize;
 
 impl Sample {
     fn add(&mut self, key: &[u8]) {
+        if self.total == 0 {
+            // At once, so that requests do not come upon growing tables every now and then.
+            self.first_seen.reserve(SAMPLE);
+            self.came_back.reserve(SAMPLE / LAG_UNIT as usize + 1);
+        }
         let place = self.total;
         self.total += 1;
         let first = *self.first_seen.entry(xxh3_64(key)).or_insert(place);

@@ -93,26 +93,28 @@ pub(super) struct SplitNumber {
 
 impl SplitNumber {
     pub(super) fn of(key: &[u8]) -> Option<Self> {
-        // A date and its time are one number to whoever compares them.
-        let digits: Vec<u8> = if is_date_time(key) {
-            key.iter().copied().filter(u8::is_ascii_digit).collect()
-        } else {
-            let len = key
-                .iter()
-                .rev()
-                .take_while(|byte| byte.is_ascii_digit())
-                .count();
-            key.get(key.len() - len..)?.to_vec()
-        };
-        let number = str::from_utf8(&digits).ok()?.parse().ok()?;
-        let prefix = if is_date_time(key) {
-            &[]
-        } else {
-            key.get(..key.len() - digits.len())?
-        };
+        if is_date_time(key) {
+            // A date and its time are one number to whoever compares them.
+            return Some(Self {
+                prefix: xxh3_64(&[]),
+                number: number(key.iter().filter(|byte| byte.is_ascii_digit()))?,
+            });
+        }
+        let is_digit = |byte: &&u8| byte.is_ascii_digit();
+        let digits = key.iter().rev().take_while(is_digit).count();
+        let (prefix, digits) = key.split_at(key.len() - digits);
         Some(Self {
             prefix: xxh3_64(prefix),
-            number,
+            number: number(digits.iter())?,
         })
     }
+}
+
+/// `None` for no digits and for too many.
+fn number<'a>(mut digits: impl Iterator<Item = &'a u8>) -> Option<u128> {
+    let value = |byte: &u8| u128::from(byte.wrapping_sub(b'0'));
+    let first = value(digits.next()?);
+    digits.try_fold(first, |number, byte| {
+        number.checked_mul(10)?.checked_add(value(byte))
+    })
 }

@@ -87,6 +87,7 @@ impl Comparison {
     /// Takes note of a request.
     pub fn record(&mut self, observed: Observed<'_>) {
         self.report.requests += 1;
+        self.report.unknown += u64::from(observed.actual.is_none());
         if let (Some(actual), Some(suggested)) = (observed.actual, observed.suggested) {
             self.report.compared += 1;
             self.report.agreed += u64::from(actual == suggested);

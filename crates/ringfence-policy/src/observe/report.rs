@@ -15,6 +15,8 @@ pub struct ObserveReport {
     pub compared: u64,
     /// Those of them where they are the same.
     pub agreed: u64,
+    /// Those where it is not known which instance got them.
+    pub unknown: u64,
     /// By instance: requests that it got, and would have got.
     pub shares: BTreeMap<String, InstanceShare>,
     /// Requests of instances that are too many to be counted one by one.
@@ -78,11 +80,12 @@ impl fmt::Display for ObserveReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} requests, {} without a key; both choose the same for {} of {}",
+            "{} requests, {} without a key; both choose the same for {} of {}; for {} it is not known who got them",
             self.requests,
             self.keyless,
             percent(self.agreement_permille()),
-            self.compared
+            self.compared,
+            self.unknown
         )?;
         writeln!(
             f,

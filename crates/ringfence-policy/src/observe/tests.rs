@@ -27,9 +27,10 @@ fn agreement_and_shares() {
             report.requests,
             report.keyless,
             report.compared,
-            report.agreed
+            report.agreed,
+            report.unknown
         ),
-        (4, 2, 2, 1)
+        (4, 2, 2, 1, 1)
     );
     assert_eq!(report.agreement_permille(), 500);
     assert_eq!(

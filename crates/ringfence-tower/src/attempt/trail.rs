@@ -58,7 +58,7 @@ impl Trail {
     }
 
     /// The deadline passed during the running attempt.
-    pub(super) fn out_of_time(&mut self) {
+    fn out_of_time(&mut self) {
         // One that waits for a local limit has not asked the instance yet.
         let outcome = if self.sent {
             Outcome::Failure(FailureKind::Timeout)
@@ -66,6 +66,12 @@ impl Trail {
             Outcome::Neutral
         };
         self.ended(outcome, "no response before the deadline");
+    }
+
+    /// The error of a call whose deadline passed.
+    pub(super) fn late(&mut self, settings: &Settings) -> Error {
+        self.out_of_time();
+        self.fail(settings, ErrorKind::DeadlineExceeded, None)
     }
 
     /// The running attempt goes on in the response body.
