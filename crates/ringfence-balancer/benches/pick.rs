@@ -12,8 +12,10 @@ use std::{
 };
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use ringfence_balancer::{Balancer, PickRequest};
-use ringfence_core::{Instance, RequestTags};
+use ringfence_balancer::{Balancer, CompiledPolicy, PickRequest};
+use ringfence_core::{
+    Attribute, Instance, PlanId, RequestTags, RoutePlan, RoutePlans, Spill, StageTemplate,
+};
 use ringfence_discovery::{MemoryRegistry, ServiceKey};
 use tokio::runtime::Runtime;
 
@@ -28,11 +30,28 @@ fn balancer(runtime: &Runtime, instances: usize) -> Balancer {
     registry.replace(&service, all);
     runtime.block_on(async {
         let balancer = Balancer::builder(registry, service)
+            .with_policy(CompiledPolicy::of_plans(plans()))
             .build()
             .expect("in a runtime");
         balancer.ready().await.expect("the registry answers");
         balancer
     })
+}
+
+const ALL: usize = 0;
+const BY_ZONE: usize = 1;
+const SPILLING: usize = 2;
+
+fn plans() -> RoutePlans {
+    let local = || StageTemplate::untagged().and_requested(Attribute::Zone);
+    let spill = Spill::default().with_permille(500).expect("legal");
+    let plans = [
+        vec![StageTemplate::untagged()],
+        vec![local(), StageTemplate::untagged()],
+        vec![local().with_spill(spill), StageTemplate::untagged()],
+    ];
+    let plans = plans.map(|stages| RoutePlan::of_stages(stages).expect("legal"));
+    RoutePlans::new(plans)
 }
 
 fn pick(criterion: &mut Criterion) {
@@ -42,12 +61,14 @@ fn pick(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("pick");
     for instances in [10, 100, 1_000, 10_000] {
         let balancer = balancer(&runtime, instances);
-        while balancer
-            .view()
-            .is_none_or(|view| view.route(&tags).is_none())
-        {
-            let _ = balancer.pick(&PickRequest::new().with_tags(&tags));
-            thread::yield_now();
+        for plan in [PlanId::ROUTING, PlanId::nth(BY_ZONE), PlanId::nth(SPILLING)] {
+            while balancer
+                .view()
+                .is_none_or(|view| view.route(plan, &tags).is_none())
+            {
+                let _ = balancer.pick(&PickRequest::new().with_plan(plan).with_tags(&tags));
+                thread::yield_now();
+            }
         }
         let mut bench = |name, request: &dyn for<'a> Fn(&'a str) -> PickRequest<'a>| {
             let mut keys = keys.iter().cycle();
@@ -62,6 +83,23 @@ fn pick(criterion: &mut Criterion) {
         bench("key, one candidate", &|key| {
             PickRequest::new().with_key(key).with_max_candidates(1)
         });
+        for (name, plan) in [
+            ("key, plan", ALL),
+            ("key, plan of the zone", BY_ZONE),
+            ("key, plan of the zone with spill", SPILLING),
+        ] {
+            let tags = &tags;
+            let mut keys = keys.iter().cycle();
+            group.bench_function(BenchmarkId::new(name, instances), |bencher| {
+                bencher.iter(|| {
+                    let request = PickRequest::new()
+                        .with_plan(PlanId::nth(plan))
+                        .with_tags(tags);
+                    let key = keys.next().map_or("", String::as_str);
+                    black_box(balancer.pick(&request.with_key(key)))
+                });
+            });
+        }
         let tagged = PickRequest::new().with_tags(&tags);
         // What threads that pick at once share shows here.
         let stop = AtomicBool::new(false);

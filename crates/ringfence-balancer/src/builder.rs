@@ -1,10 +1,14 @@
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use ringfence_discovery::{Discovery, ServiceKey, Supervisor};
+use ringfence_policy::{AuditSink, Comparison};
 use tokio::{runtime::Handle, sync::watch};
 use tracing::Instrument;
 
-use crate::{Balancer, BalancerConfig, BuildError, handle::TaskGuard, shared::Shared, task::Task};
+use crate::{
+    Balancer, BalancerConfig, BuildError, CompiledPolicy, ConfigError, audit::Audit,
+    handle::TaskGuard, observing::Observing, shared::Shared, task::Task,
+};
 
 /// Makes a [`Balancer`].
 #[derive(Debug, Clone)]
@@ -13,6 +17,19 @@ pub struct BalancerBuilder {
     discovery: Arc<dyn Discovery>,
     service: ServiceKey,
     config: BalancerConfig,
+    policy: Option<Arc<CompiledPolicy>>,
+    audit: Sink,
+    observe_cache: usize,
+}
+
+/// Only to be shown as whether there is one.
+#[derive(Clone, Default)]
+struct Sink(Option<Arc<dyn AuditSink>>);
+
+impl fmt::Debug for Sink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0.is_some(), f)
+    }
 }
 
 impl BalancerBuilder {
@@ -21,6 +38,9 @@ impl BalancerBuilder {
             discovery,
             service,
             config: BalancerConfig::default(),
+            policy: None,
+            audit: Sink::default(),
+            observe_cache: Observing::CACHE_SIZE,
         }
     }
 
@@ -28,6 +48,31 @@ impl BalancerBuilder {
     pub fn with_config(mut self, config: BalancerConfig) -> Self {
         self.config = config;
         self
+    }
+
+    /// Adds a policy, which [`Balancer::set_policy`] can replace; by default there is none.
+    pub fn with_policy(mut self, policy: impl Into<Arc<CompiledPolicy>>) -> Self {
+        self.policy = Some(policy.into());
+        self
+    }
+
+    /// Where it is recorded which requests used a gray or tenant tag, or tried to; default is the log, target
+    /// `ringfence::audit`. The sink is called in a task of its own; what comes while 4,096 events wait for it is lost and
+    /// counted in [`BalancerCounters::audit_lost`](crate::BalancerCounters::audit_lost).
+    pub fn with_audit_sink(mut self, sink: impl AuditSink + 'static) -> Self {
+        self.audit = Sink(Some(Arc::new(sink)));
+        self
+    }
+
+    /// How many keys an instance is thought to have ready, for the
+    /// [comparison](Balancer::observe_report) of observe mode; default 1,000, range 1..=200,000.
+    ///
+    /// # Errors
+    /// [`ConfigError`] out of the range.
+    pub fn with_observe_cache(mut self, keys: usize) -> Result<Self, ConfigError> {
+        Comparison::new(keys)?;
+        self.observe_cache = keys;
+        Ok(self)
     }
 
     /// Starts the balancer's task on the current tokio runtime, which must have its time driver
@@ -40,7 +85,13 @@ impl BalancerBuilder {
         let watch = self.config.watch().clone();
         let span = tracing::info_span!("balancer", service = %self.service).or_current();
         let supervisor = Supervisor::new(self.discovery, self.service.clone(), watch);
-        let shared = Arc::new(Shared::new(self.service, self.config));
+        let shared = Arc::new(Shared::new(
+            self.service,
+            self.config,
+            self.policy,
+            Audit::new(self.audit.0, runtime.clone()),
+            Observing::new(self.observe_cache),
+        ));
         let (sender, answered) = watch::channel(false);
         let task = Task::new(Arc::clone(&shared), supervisor, sender);
         let task = runtime.spawn(task.run().instrument(span)).abort_handle();

@@ -3,22 +3,7 @@ use std::time::Duration;
 use ringfence_core::{RingConfig, TagRouting, ViewConfig};
 use ringfence_discovery::WatchConfig;
 
-use crate::{ConfigError, MAX_CANDIDATES, OutlierConfig, RetryBudgetConfig};
-
-/// What happens with a request that has no key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub enum MissingKey {
-    /// Two instances are drawn at random and the one with fewer requests in flight is taken.
-    #[default]
-    P2c,
-    /// The usable instances take turns.
-    RoundRobin,
-    /// One is drawn at random.
-    Random,
-    /// The pick fails with [`PickError::KeyRequired`](crate::PickError::KeyRequired).
-    Reject,
-}
+use crate::{ConfigError, MAX_CANDIDATES, MissingKey, OutlierConfig, RetryBudgetConfig};
 
 /// Settings of a [`Balancer`](crate::Balancer).
 ///
@@ -177,7 +162,8 @@ impl BalancerConfig {
 
     /// How many different request tags have their pools prepared; default 1,024, range 1..=65,536.
     /// Beyond it the least recently used go; requests with such tags are served all the same,
-    /// slower.
+    /// slower. The pools of requests without tags, one for each plan of a policy, are always there
+    /// and do not count.
     ///
     /// # Errors
     /// [`ConfigError`] out of the range.

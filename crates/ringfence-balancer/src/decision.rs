@@ -1,7 +1,7 @@
 use std::{fmt, iter::FusedIterator, sync::Arc};
 
 use arrayvec::ArrayVec;
-use ringfence_core::{Instance, KeyHash, Selector};
+use ringfence_core::{Instance, KeyHash, PlanId, PoolSpec};
 
 use crate::node::{InFlight, Node, Seat};
 
@@ -59,6 +59,7 @@ pub(crate) struct Candidates {
 
 impl Candidates {
     /// `None` if there is none; what there is no room for is left out.
+    #[inline]
     pub(crate) fn collect(candidates: impl IntoIterator<Item = Candidate>) -> Option<Self> {
         let mut candidates = candidates.into_iter();
         let first = candidates.next()?;
@@ -103,7 +104,9 @@ pub struct Decision {
     pub(crate) key_hash: Option<KeyHash>,
     pub(crate) epoch: u64,
     pub(crate) stage: usize,
-    pub(crate) pool: Arc<Selector>,
+    pub(crate) spilled: bool,
+    pub(crate) plan: PlanId,
+    pub(crate) pool: Arc<PoolSpec>,
     pub(crate) panic: bool,
 }
 
@@ -144,15 +147,29 @@ impl Decision {
     }
 
     /// Place of the pool among the stages of the route; above 0, earlier ones had too few
-    /// usable instances.
+    /// usable instances, or the request [spilled over](Self::is_spilled).
     #[must_use]
     pub fn stage(&self) -> usize {
         self.stage
     }
 
-    /// The pool that the candidates are from, by the condition that all its instances meet.
+    /// Whether the request belongs to the share that a stage passes on although it could serve,
+    /// see [`Spill`](ringfence_core::Spill).
     #[must_use]
-    pub fn pool(&self) -> &Arc<Selector> {
+    pub fn is_spilled(&self) -> bool {
+        self.spilled
+    }
+
+    /// The plan that found the pool.
+    #[must_use]
+    pub fn plan(&self) -> PlanId {
+        self.plan
+    }
+
+    /// The pool that the candidates are from: the condition that all its instances meet, and which
+    /// shard of them it is, if it is one.
+    #[must_use]
+    pub fn pool(&self) -> &Arc<PoolSpec> {
         &self.pool
     }
 

@@ -47,7 +47,7 @@
 //!
 //! | what | how |
 //! |---|---|
-//! | one consistent state for each decision | snapshot, rings and nodes are swapped as one; epochs only rise |
+//! | one consistent state for each decision | policy, snapshot, rings and nodes are swapped as one; epochs only rise |
 //! | no lock, no allocation, no await in a pick | measured in the tests; except the first requests with new tags, whose pools are not prepared yet |
 //! | updates need no traffic | the task applies them; removals, drains and health changes at once, additions within `update_merge_window` (at most `max_merge_delay`) |
 //! | the registry's death empties nothing | the last good view stays, [`Status::stale_for`] tells its age |
@@ -61,16 +61,20 @@
 //!
 //! The task needs a tokio runtime of either flavour with its time driver enabled.
 
+mod audit;
 mod balancer;
 mod builder;
 mod config;
 mod counter;
+mod current;
 mod decision;
 mod error;
 mod handle;
 mod keyless;
+mod lints;
 mod merge;
 mod node;
+mod observing;
 mod pick;
 mod published;
 mod request;
@@ -82,14 +86,17 @@ mod task;
 
 pub use ringfence_core::{ConfigError, OutlierConfig, RetryBudgetConfig, RingConfig, TagRouting};
 pub use ringfence_discovery::{ServiceKey, WatchConfig};
+pub use ringfence_policy::{AuditSink, CompiledPolicy, MissingKey};
 
 pub use self::{
     balancer::Balancer,
     builder::BalancerBuilder,
-    config::{BalancerConfig, MissingKey},
+    config::BalancerConfig,
+    current::Current,
     decision::{Candidate, Decision, IntoCandidates, MAX_CANDIDATES},
     error::{BuildError, PickError},
     node::{AttachmentKey, FailureKind, InFlight, Node, Outcome},
+    observing::Suggestion,
     request::PickRequest,
     status::{BalancerCounters, Status},
 };

@@ -1,14 +1,15 @@
 //! From a request to its candidates, on one published state.
 
-use std::sync::Arc;
+use std::{ops::Deref, sync::Arc};
 
-use ringfence_core::{KeyHash, Route};
+use ringfence_core::{Instance, KeyHash, PlanId, Route, TagValues};
 
 use crate::{
     MissingKey, PickError, PickRequest,
     decision::{Candidate, Candidates, Decision},
     keyless,
     published::Published,
+    request::Tags,
     seating,
     shared::Shared,
 };
@@ -18,63 +19,110 @@ pub(crate) fn pick(
     published: &Published,
     request: &PickRequest<'_>,
 ) -> Result<Decision, PickError> {
-    with_route(shared, published, request, |route| {
-        choose(shared, published, request, route)
-    })
+    let route = route(shared, published, request);
+    choose(shared, published, request, &route)
 }
 
-/// Gives the prepared route, or else one that is worked out for this request alone.
-fn with_route<T>(
+/// The route of a request.
+enum Found<'a> {
+    Prepared(&'a Route),
+    /// Worked out for this request alone. Boxed, so that the others do not carry its size around.
+    Now(Box<Route>),
+}
+
+impl Deref for Found<'_> {
+    type Target = Route;
+
+    #[inline]
+    fn deref(&self) -> &Route {
+        match self {
+            Self::Prepared(route) => route,
+            Self::Now(route) => route,
+        }
+    }
+}
+
+#[inline]
+fn route<'a>(shared: &Shared, published: &'a Published, request: &PickRequest<'_>) -> Found<'a> {
+    match request.tags() {
+        Tags::None => route_of(shared, published, request, &shared.untagged),
+        Tags::Made(tags) => route_of(shared, published, request, tags),
+        Tags::Elsewhere(tags) => route_of(shared, published, request, tags),
+    }
+}
+
+#[inline]
+fn route_of<'a, T: TagValues + ?Sized>(
+    shared: &Shared,
+    published: &'a Published,
+    request: &PickRequest<'_>,
+    tags: &T,
+) -> Found<'a> {
+    let Some(route) = published.view.route(request.plan(), tags) else {
+        return unprepared(shared, published, request, tags);
+    };
+    if !tags.is_untagged() {
+        route.mark_used();
+    }
+    Found::Prepared(route)
+}
+
+#[cold]
+fn unprepared<'a, T: TagValues + ?Sized>(
     shared: &Shared,
     published: &Published,
     request: &PickRequest<'_>,
-    then: impl FnOnce(&Route) -> T,
-) -> T {
-    let tags = request.tags().unwrap_or(&shared.untagged);
-    if let Some(route) = published.view.route(tags) {
-        if !tags.is_empty() {
-            route.mark_used();
-        }
-        return then(route);
-    }
+    tags: &T,
+) -> Found<'a> {
     shared.counters.unprepared.increment();
-    shared.wishes.wish(tags);
-    then(&published.view.resolve(tags))
+    let view = &published.view;
+    let key = view.key(request.plan(), tags);
+    let route = view.resolve(&key);
+    if view.plan(request.plan()).is_some() {
+        shared.wishes.wish(key);
+    }
+    Found::Now(Box::new(route))
 }
 
+#[inline]
 fn choose(
     shared: &Shared,
     published: &Published,
     request: &PickRequest<'_>,
     route: &Route,
 ) -> Result<Decision, PickError> {
-    let Some((stage, pool)) = route.chosen() else {
+    let key = usable_key(shared, request);
+    let Some(chosen) = route.choose(key, || fastrand::u64(..)) else {
         return Err(shared.no_instances(published, route));
     };
+    let pool = chosen.pool;
     let limit = request.candidates(shared.config.max_attempts());
-    let key = usable_key(shared, request);
     let (candidates, key_hash) = match key {
         Some(key) => {
-            let hash = published.view.config().ring().hash_key(key);
+            let hash = pool.hash_key(key, request.salt());
             let walk = pool.walk(hash).take(limit);
             let candidates = Candidates::collect(seating::seat(published, pool, walk));
             (candidates, Some(hash))
         }
         None => {
-            let missing_key = shared.config.missing_key();
+            let missing_key = request.missing_key();
+            let missing_key = missing_key.unwrap_or_else(|| shared.config.missing_key());
             if missing_key == MissingKey::Reject {
                 return Err(PickError::KeyRequired {
                     service: shared.service.clone(),
                 });
             }
             shared.counters.keyless.increment();
-            (keyless::choose(shared, published, pool, limit), None)
+            let chosen = keyless::choose(shared, published, pool, missing_key, limit);
+            (chosen, None)
         }
     };
     let Some(candidates) = candidates else {
         return Err(shared.no_instances(published, route));
     };
-    if stage > 0 {
+    if chosen.is_spilled {
+        shared.counters.spilled.increment();
+    } else if chosen.stage > 0 {
         shared.counters.fallbacks.increment();
     }
     if pool.is_panic() {
@@ -85,8 +133,10 @@ fn choose(
         candidates,
         key_hash,
         epoch: published.view.epoch(),
-        stage,
-        pool: Arc::clone(pool.selector(spread)),
+        stage: chosen.stage,
+        spilled: chosen.is_spilled,
+        plan: request.plan(),
+        pool: Arc::clone(pool.spec(spread)),
         panic: pool.is_panic(),
     })
 }
@@ -112,11 +162,33 @@ pub(crate) fn owners(
             service: shared.service.clone(),
         });
     };
-    let hash = published.view.config().ring().hash_key(key);
-    with_route(shared, published, request, |route| {
-        let Some((_, pool)) = route.chosen() else {
-            return Err(shared.no_instances(published, route));
-        };
-        Ok(seating::seat(published, pool, pool.walk(hash).take(count)).collect())
-    })
+    let route = route(shared, published, request);
+    let Some(chosen) = route.choose(Some(key), || 0) else {
+        return Err(shared.no_instances(published, &route));
+    };
+    let pool = chosen.pool;
+    let hash = pool.hash_key(key, request.salt());
+    Ok(seating::seat(published, pool, pool.walk(hash).take(count)).collect())
+}
+
+/// The first instance of a key, without a trace of having been asked.
+pub(crate) fn owner(
+    published: &Published,
+    plan: PlanId,
+    tags: &impl TagValues,
+    key: &[u8],
+    salt: u64,
+) -> Option<Arc<Instance>> {
+    let view = &published.view;
+    let now;
+    let route = match view.route(plan, tags) {
+        Some(route) => route.as_ref(),
+        None => {
+            now = view.resolve(&view.key(plan, tags));
+            &now
+        }
+    };
+    let pool = route.choose(Some(key), || 0)?.pool;
+    let member = pool.walk(pool.hash_key(key, salt)).next()?;
+    pool.pool().instance(member).cloned()
 }

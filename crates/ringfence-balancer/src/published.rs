@@ -8,12 +8,15 @@ use std::sync::{
 use arc_swap::{ArcSwapOption, Guard};
 use ringfence_core::View;
 
-use crate::node::Seat;
+use crate::{CompiledPolicy, lints::Lints, node::Seat};
 
-/// A view and the nodes of its instances.
+/// A view, the nodes of its instances, and the policy whose plans it has.
 #[derive(Debug)]
 pub(crate) struct Published {
     pub(crate) view: Arc<View>,
+    pub(crate) policy: Option<Arc<CompiledPolicy>>,
+    /// As long as the policy is the same one.
+    pub(crate) lints: Arc<Lints>,
     /// By place in the view's snapshot.
     pub(crate) seats: Arc<[Arc<Seat>]>,
     /// Whether the registry knows the service.
@@ -95,13 +98,15 @@ fn same(a: &Option<Arc<Published>>, b: &Option<Arc<Published>>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use ringfence_core::{Snapshot, ViewConfig};
+    use ringfence_core::{RoutePlans, Snapshot, ViewConfig};
 
     use super::*;
 
     fn state(view: View) -> Published {
         Published {
             view: Arc::new(view),
+            policy: None,
+            lints: Arc::default(),
             seats: Arc::new([]),
             service_exists: true,
         }
@@ -114,9 +119,15 @@ mod tests {
     #[test]
     fn a_state_that_is_not_newer_is_dropped_and_counted() {
         let snapshot = Arc::new(Snapshot::empty());
-        let first = View::first(ViewConfig::default(), Arc::clone(&snapshot), |_| false);
-        let second = first.next(Arc::clone(&snapshot), [], |_| false);
-        let late = first.next(snapshot, [], |_| false);
+        let plans = RoutePlans::default;
+        let first = View::first(
+            ViewConfig::default(),
+            plans(),
+            Arc::clone(&snapshot),
+            |_| false,
+        );
+        let second = first.next(plans(), Arc::clone(&snapshot), [], |_| false);
+        let late = first.next(plans(), snapshot, [], |_| false);
         let cell = ViewCell::default();
         assert!(cell.publish(state(first)));
         assert!(cell.publish(state(second)));
@@ -130,9 +141,13 @@ mod tests {
         let cell = ViewCell::default();
         cell.close();
         let snapshot = Arc::new(Snapshot::empty());
-        cell.publish(state(View::first(ViewConfig::default(), snapshot, |_| {
-            false
-        })));
+        let plans = RoutePlans::default();
+        cell.publish(state(View::first(
+            ViewConfig::default(),
+            plans,
+            snapshot,
+            |_| false,
+        )));
         assert_eq!(epoch(&cell), None);
     }
 }

@@ -1,20 +1,20 @@
-//! Which request tags have their pools prepared.
+//! Which routes that depend on the tags of requests are prepared.
 
 use std::{
     collections::{HashMap, HashSet},
     sync::{Mutex, PoisonError, TryLockError},
 };
 
-use ringfence_core::{RequestTags, View};
+use ringfence_core::{PlanId, RouteKey, View};
 use tokio::sync::Notify;
 
 /// Tags with more text are served but not kept, so that the limit on their number bounds memory.
 const MAX_TEXT: usize = 4_096;
 
-/// Wishes of requests to have the pools of their tags prepared.
+/// Wishes of requests to have the pools of their routes prepared.
 #[derive(Debug)]
 pub(crate) struct RouteWishes {
-    open: Mutex<HashSet<RequestTags>>,
+    open: Mutex<HashSet<RouteKey>>,
     max: usize,
     arrived: Notify,
 }
@@ -29,9 +29,9 @@ impl RouteWishes {
     }
 
     /// Never waits: a wish that finds the lock taken or the list full is made again by the
-    /// next request with these tags.
-    pub(crate) fn wish(&self, tags: &RequestTags) {
-        if tags.text_len() > MAX_TEXT {
+    /// next request with this route.
+    pub(crate) fn wish(&self, key: RouteKey) {
+        if key.tags().text_len() > MAX_TEXT {
             return;
         }
         let mut open = match self.open.try_lock() {
@@ -39,8 +39,8 @@ impl RouteWishes {
             Err(TryLockError::Poisoned(open)) => open.into_inner(),
             Err(TryLockError::WouldBlock) => return,
         };
-        if open.len() < self.max && !open.contains(tags) {
-            open.insert(tags.clone());
+        if open.len() < self.max && !open.contains(&key) {
+            open.insert(key);
             drop(open);
             self.arrived.notify_one();
         }
@@ -51,16 +51,16 @@ impl RouteWishes {
         self.arrived.notified().await;
     }
 
-    pub(crate) fn take(&self) -> HashSet<RequestTags> {
+    pub(crate) fn take(&self) -> HashSet<RouteKey> {
         std::mem::take(&mut *self.open.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// The tags whose pools are prepared; beyond the limit the least recently used go.
+/// The routes whose pools are prepared; beyond the limit the least recently used go.
 #[derive(Debug)]
 pub(crate) struct RouteCache {
     max: usize,
-    used_at: HashMap<RequestTags, u64>,
+    used_at: HashMap<RouteKey, u64>,
     tick: u64,
     prepared: u64,
     evicted: u64,
@@ -80,24 +80,24 @@ impl RouteCache {
     /// Notes which routes of the view were taken since the last call.
     pub(crate) fn note_used(&mut self, view: &View) {
         self.tick += 1;
-        for (tags, route) in view.routes() {
+        for (key, route) in view.routes() {
             if route.take_used()
-                && let Some(used_at) = self.used_at.get_mut(tags)
+                && let Some(used_at) = self.used_at.get_mut(key)
             {
                 *used_at = self.tick;
             }
         }
     }
 
-    /// Adds tags; returns whether that changed anything.
-    pub(crate) fn prepare(&mut self, wishes: impl IntoIterator<Item = RequestTags>) -> bool {
+    /// Adds routes; returns whether that changed anything.
+    pub(crate) fn prepare(&mut self, wishes: impl IntoIterator<Item = RouteKey>) -> bool {
         let mut changed = false;
-        for tags in wishes {
-            if tags.is_empty() || self.used_at.contains_key(&tags) {
+        for key in wishes {
+            if key.tags().is_empty() || self.used_at.contains_key(&key) {
                 continue;
             }
             self.tick += 1;
-            self.used_at.insert(tags, self.tick);
+            self.used_at.insert(key, self.tick);
             self.prepared += 1;
             changed = true;
         }
@@ -122,7 +122,18 @@ impl RouteCache {
         self.evicted += surplus as u64;
     }
 
-    pub(crate) fn tags(&self) -> Vec<RequestTags> {
+    /// Gives up the routes of other plans than [`PlanId::ROUTING`], whose numbers mean other plans from now on.
+    pub(crate) fn plans_changed(&mut self) -> HashMap<RouteKey, u64> {
+        let of_plans = |key: &RouteKey, _: &mut u64| key.plan() != PlanId::ROUTING;
+        self.used_at.extract_if(of_plans).collect()
+    }
+
+    /// Takes back what [`plans_changed`](Self::plans_changed) gave up.
+    pub(crate) fn restore(&mut self, routes: HashMap<RouteKey, u64>) {
+        self.used_at.extend(routes);
+    }
+
+    pub(crate) fn keys(&self) -> Vec<RouteKey> {
         self.used_at.keys().cloned().collect()
     }
 
@@ -139,12 +150,12 @@ impl RouteCache {
 mod tests {
     use std::sync::Arc;
 
-    use ringfence_core::{Snapshot, ViewConfig};
+    use ringfence_core::{RequestTags, RoutePlans, Snapshot, ViewConfig};
 
     use super::*;
 
-    fn tags(name: &str) -> RequestTags {
-        RequestTags::new().with_version(name)
+    fn tags(name: &str) -> RouteKey {
+        RequestTags::new().with_version(name).into()
     }
 
     #[test]
@@ -152,14 +163,14 @@ mod tests {
         let mut cache = RouteCache::new(2);
         assert!(cache.prepare([tags("a"), tags("b")]));
         assert!(!cache.prepare([tags("a")]));
-        let view = View::first(ViewConfig::default(), Arc::new(Snapshot::empty()), |_| {
-            false
-        });
-        let view = view.next(Arc::clone(view.snapshot()), cache.tags(), |_| false);
-        view.route(&tags("a")).expect("prepared").mark_used();
+        let (plans, snapshot) = (RoutePlans::default(), Arc::new(Snapshot::empty()));
+        let view = View::first(ViewConfig::default(), plans.clone(), snapshot, |_| false);
+        let view = view.next(plans, Arc::clone(view.snapshot()), cache.keys(), |_| false);
+        let a = view.route(PlanId::ROUTING, tags("a").tags());
+        a.expect("prepared").mark_used();
         cache.note_used(&view);
         cache.prepare([tags("c")]);
-        let mut left = cache.tags();
+        let mut left = cache.keys();
         left.sort();
         assert_eq!(left, [tags("a"), tags("c")]);
         assert_eq!((cache.prepared(), cache.evicted()), (3, 1));
@@ -169,10 +180,22 @@ mod tests {
     fn wishes_are_made_once_bounded_and_short() {
         let wishes = RouteWishes::new(2);
         for name in ["a", "a", "b", "c"] {
-            wishes.wish(&tags(name));
+            wishes.wish(tags(name));
         }
-        wishes.wish(&tags(&"x".repeat(MAX_TEXT + 1)));
+        wishes.wish(tags(&"x".repeat(MAX_TEXT + 1)));
         assert_eq!(wishes.take().len(), 2);
         assert!(wishes.take().is_empty());
+    }
+
+    #[test]
+    fn routes_of_other_plans_are_forgotten_with_their_policy() {
+        let mut cache = RouteCache::new(9);
+        let of_policy = RouteKey::new(PlanId::nth(0), tags("a").tags().clone());
+        cache.prepare([tags("a"), of_policy]);
+        let given_up = cache.plans_changed();
+        assert_eq!(cache.keys(), [tags("a")]);
+        assert_eq!(cache.evicted(), 0, "nothing was pushed out");
+        cache.restore(given_up);
+        assert_eq!(cache.keys().len(), 2);
     }
 }

@@ -11,13 +11,15 @@ use std::{
 use arc_swap::ArcSwap;
 use ringfence_core::{RequestTags, RetryBudget, Route};
 use ringfence_discovery::{DiscoveryError, RejectedRecord, ServiceKey, WatchStatus};
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 use tracing::{info, warn};
 
 use crate::{
-    BalancerConfig, PickError,
+    BalancerConfig, CompiledPolicy, PickError,
+    audit::Audit,
     counter::StripedCounter,
     node::NodeTotals,
+    observing::Observing,
     published::{Published, ViewCell},
     routes::RouteWishes,
 };
@@ -29,6 +31,7 @@ pub(crate) struct Counters {
     pub(crate) keyless: StripedCounter,
     pub(crate) long_keys: StripedCounter,
     pub(crate) fallbacks: StripedCounter,
+    pub(crate) spilled: StripedCounter,
     pub(crate) panic_picks: StripedCounter,
     pub(crate) no_instances: StripedCounter,
     pub(crate) unprepared: StripedCounter,
@@ -47,6 +50,8 @@ pub(crate) struct TaskReport {
     pub(crate) routes_prepared: u64,
     pub(crate) routes_evicted: u64,
     pub(crate) failed_builds: u64,
+    pub(crate) policies_applied: u64,
+    pub(crate) policies_failed: u64,
 }
 
 #[derive(Debug)]
@@ -56,6 +61,12 @@ pub(crate) struct Shared {
     pub(crate) cell: ViewCell,
     pub(crate) counters: Counters,
     pub(crate) wishes: RouteWishes,
+    /// The policy that was set last, for the task.
+    pub(crate) policies: watch::Sender<Option<Arc<CompiledPolicy>>>,
+    pub(crate) audit: Audit,
+    pub(crate) observing: Observing,
+    /// The policy was switched off by hand.
+    pub(crate) policy_off: AtomicBool,
     /// The tags of requests without tags.
     pub(crate) untagged: RequestTags,
     /// Whose turn it is in round robin.
@@ -76,13 +87,23 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    pub(crate) fn new(service: ServiceKey, config: BalancerConfig) -> Self {
+    pub(crate) fn new(
+        service: ServiceKey,
+        config: BalancerConfig,
+        policy: Option<Arc<CompiledPolicy>>,
+        audit: Audit,
+        observing: Observing,
+    ) -> Self {
         let budget = RetryBudget::new(*config.retry_budget(), Instant::now().into_std());
         Self {
             service,
             cell: ViewCell::default(),
             counters: Counters::default(),
             wishes: RouteWishes::new(config.max_pools()),
+            policies: watch::Sender::new(policy),
+            audit,
+            observing,
+            policy_off: AtomicBool::new(false),
             untagged: RequestTags::new(),
             turn: AtomicUsize::new(0),
             nodes: Arc::default(),
@@ -194,7 +215,13 @@ mod tests {
 
     #[tokio::test]
     async fn hops_of_many_threads_stay_within_the_budget() {
-        let shared = Shared::new("order".into(), BalancerConfig::default());
+        let shared = Shared::new(
+            "order".into(),
+            BalancerConfig::default(),
+            None,
+            Audit::new(None, tokio::runtime::Handle::current()),
+            Observing::new(1),
+        );
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {

@@ -5,6 +5,7 @@ use std::{
 
 use ringfence_core::Fingerprint;
 use ringfence_discovery::{ServiceKey, WatchStatus};
+use ringfence_policy::KeyFinding;
 use tokio::time::Instant;
 
 use crate::{FailureKind, node::Seat, shared::Shared};
@@ -65,6 +66,8 @@ pub struct Status {
     /// State and counters of the watch, as of the last event or a few seconds ago. Its `provenance` tells whether requests are
     /// served from a live list or from a copy on disk, and how old that was when it came into use.
     pub watch: WatchStatus,
+    /// Rules of the policy in force whose keys are no good for affinity, and what is wrong with them.
+    pub key_findings: Vec<(String, KeyFinding)>,
     /// Counters since the start.
     pub counters: BalancerCounters,
 }
@@ -81,6 +84,8 @@ pub struct BalancerCounters {
     pub keys_too_long: u64,
     /// Picks that an earlier stage of their route could not serve.
     pub picks_fallback: u64,
+    /// Picks that an earlier stage of their route passed on, although it could have served them.
+    pub picks_spilled: u64,
     /// Picks that ignored health and ejection.
     pub picks_in_panic: u64,
     /// Picks that found no instance.
@@ -101,9 +106,15 @@ pub struct BalancerCounters {
     pub views_failed: u64,
     /// Snapshots that the merge window folded into a later one.
     pub snapshots_merged: u64,
-    /// Request tags whose route was prepared.
+    /// Policies that were set and replaced the one before.
+    pub policies_applied: u64,
+    /// Policies that were set and could not be applied; the one before stayed.
+    pub policies_failed: u64,
+    /// Audit events that were lost, because their sink was too slow or panicked.
+    pub audit_lost: u64,
+    /// Routes of tagged requests that were prepared.
     pub routes_prepared: u64,
-    /// Request tags whose route was dropped, because others were used more recently.
+    /// Routes of tagged requests that were dropped, because others were used more recently.
     pub routes_evicted: u64,
     /// Attempts reported as [`FailureKind::Connect`](crate::FailureKind::Connect).
     pub failures_connect: u64,
@@ -150,11 +161,17 @@ impl Status {
             task_gone,
             stale_for: out_since
                 .map(|since| Instant::now().into_std().saturating_duration_since(since)),
+            key_findings: state
+                .as_ref()
+                .map(|state| state.lints.found())
+                .unwrap_or_default(),
             counters: BalancerCounters {
+                audit_lost: shared.audit.lost(),
                 picks: counters.picks.total(),
                 picks_without_key: counters.keyless.total(),
                 keys_too_long: counters.long_keys.total(),
                 picks_fallback: counters.fallbacks.total(),
+                picks_spilled: counters.spilled.total(),
                 picks_in_panic: counters.panic_picks.total(),
                 picks_no_instances: counters.no_instances.total(),
                 picks_unprepared: counters.unprepared.total(),
@@ -165,6 +182,8 @@ impl Status {
                 views_discarded: shared.cell.discarded(),
                 views_failed: report.failed_builds,
                 snapshots_merged: report.merged,
+                policies_applied: report.policies_applied,
+                policies_failed: report.policies_failed,
                 routes_prepared: report.routes_prepared,
                 routes_evicted: report.routes_evicted,
                 failures_connect: shared.nodes.failures(FailureKind::Connect),

@@ -6,8 +6,13 @@
 
 use std::time::{Duration, Instant};
 
-use ringfence_balancer::{Balancer, BalancerConfig, MissingKey, Outcome, PickRequest};
-use ringfence_core::{Instance, RequestTags};
+use ringfence_balancer::{
+    Balancer, BalancerConfig, CompiledPolicy, MissingKey, Outcome, PickRequest,
+};
+use ringfence_core::{
+    Attribute, Instance, PlanId, RequestTags, RoutePlan, RoutePlans, ShardSeed, Spill,
+    StageTemplate, TagValues,
+};
 use ringfence_discovery::{MemoryRegistry, ServiceKey};
 use ringfence_testkit::allocations;
 
@@ -27,15 +32,60 @@ async fn balancer(instances: usize, missing_key: MissingKey) -> Balancer {
         .expect("valid");
     let balancer = Balancer::builder(registry, service)
         .with_config(config)
+        .with_policy(policy())
         .build()
         .expect("in a runtime");
     balancer.ready().await.expect("ready");
     balancer
 }
 
+/// A fixed plan, one of the zone with spilling, one of a shard for each tenant, and one with a ring of its own.
+const PLANS: usize = 4;
+
+fn policy() -> CompiledPolicy {
+    let local = StageTemplate::any()
+        .and_requested(Attribute::Zone)
+        .with_spill(Spill::default().with_permille(500).expect("valid"));
+    let elsewhere = StageTemplate::any().and_not_requested(Attribute::Zone);
+    let shard = StageTemplate::any().with_shard(5, ShardSeed::tenant());
+    let plans: [Vec<StageTemplate>; PLANS] = [
+        vec![StageTemplate::untagged()],
+        vec![local, elsewhere],
+        vec![shard.expect("valid"), StageTemplate::any()],
+        vec![StageTemplate::untagged().with_ring_seed(7)],
+    ];
+    let plans = plans.map(|stages| RoutePlan::of_stages(stages).expect("valid"));
+    CompiledPolicy::of_plans(RoutePlans::new(plans))
+}
+
+/// Tags that are nowhere but here, as those that a policy takes from a request.
+struct Inline([(Attribute, &'static str); 2]);
+
+impl TagValues for Inline {
+    fn value(&self, attribute: &Attribute) -> Option<&str> {
+        let found = self.0.iter().find(|(asked, _)| asked == attribute);
+        found.map(|(_, value)| *value)
+    }
+
+    fn each(&self, visit: &mut dyn FnMut(&Attribute, &str)) {
+        for (attribute, value) in &self.0 {
+            visit(attribute, value);
+        }
+    }
+
+    fn is_untagged(&self) -> bool {
+        false
+    }
+}
+
 async fn prepared(balancer: &Balancer, tags: &RequestTags) {
     let start = Instant::now();
-    while balancer.view().expect("ready").route(tags).is_none() {
+    while balancer
+        .view()
+        .expect("ready")
+        .route(PlanId::ROUTING, tags)
+        .is_none()
+    {
         assert!(start.elapsed() < Duration::from_secs(20), "never prepared");
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
@@ -71,5 +121,48 @@ async fn a_pick_and_its_report_allocate_nothing() {
                 "{missing_key:?}, {instances} instances"
             );
         }
+    }
+}
+
+#[tokio::test]
+async fn a_pick_by_a_plan_allocates_nothing() {
+    let inline = Inline([(Attribute::Zone, "a"), (Attribute::tenant(), "acme")]);
+    let tags = RequestTags::new().with_zone("a").with_tenant("acme");
+    let keys: Vec<_> = (0..200).map(|n| format!("key-{n}")).collect();
+    for instances in [1, 2, 10, 1_000] {
+        let balancer = balancer(instances, MissingKey::P2c).await;
+        let all = || {
+            let (mut picks, mut spilled) = (0_u32, 0_u32);
+            for key in &keys {
+                for plan in (0..PLANS).map(PlanId::nth) {
+                    let request = PickRequest::new().with_plan(plan).with_salt(9);
+                    for request in [
+                        request,
+                        request.with_tags(&tags),
+                        request.with_tag_values(&inline),
+                    ] {
+                        for request in [request.with_key(key), request] {
+                            let decision = balancer.pick(&request).expect("one");
+                            picks += 1;
+                            spilled += u32::from(decision.is_spilled());
+                            decision.first().begin().report(Outcome::Success);
+                        }
+                    }
+                }
+            }
+            (picks, spilled)
+        };
+        all();
+        let start = Instant::now();
+        let view = || balancer.view().expect("ready");
+        while (0..PLANS).any(|plan| view().route(PlanId::nth(plan), &inline).is_none()) {
+            assert!(start.elapsed() < Duration::from_secs(20), "never prepared");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let mut sums = (0, 0);
+        let counted = allocations(|| sums = all());
+        assert_eq!(counted.count_total, 0, "{instances} instances");
+        assert_eq!(sums.0, 200 * 4 * 3 * 2);
+        assert_eq!(sums.1 > 0, instances > 1, "some spill over where they can");
     }
 }

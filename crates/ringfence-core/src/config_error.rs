@@ -40,6 +40,15 @@ impl ConfigError {
         })
     }
 
+    /// Of a setting that does not go with others.
+    pub(crate) fn refused(field: &'static str, value: String, allowed: &str) -> Self {
+        Self {
+            field,
+            value,
+            allowed: allowed.to_owned(),
+        }
+    }
+
     /// The setting, for example `max_attempts`.
     #[must_use]
     pub fn field(&self) -> &str {

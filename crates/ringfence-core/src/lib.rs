@@ -52,10 +52,13 @@ pub use self::{
         Tags, Weight,
     },
     outlier::{EjectionVerdict, OutlierConfig, OutlierDetector},
-    pool::{Attribute, Match, Pool, Selector},
+    pool::{Attribute, Match, Pool, PoolSpec, Selector, Shard, name_seed},
     retry_budget::{RetryBudget, RetryBudgetConfig},
     ring::{Fingerprint, KeyHash, Ring, RingConfig, Walk},
-    routing::{Fallback, RequestTags, Stage, TagRouting, TagRule},
+    routing::{
+        Fallback, PlanId, RequestTags, RouteKey, RoutePlan, RoutePlans, ShardSeed, Spill, Stage,
+        StageTemplate, TagRouting, TagRule, TagValues,
+    },
     snapshot::{InstanceChange, Snapshot, SnapshotDiff},
-    view::{PoolView, Route, StageOutcome, View, ViewConfig},
+    view::{Chosen, PoolView, Route, StageOutcome, StepVerdict, View, ViewConfig, WalkStep},
 };

@@ -8,7 +8,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use proptest::prelude::*;
 use ringfence_core::{
-    Instance, KeyHash, Pool, RequestTags, Ring, RingConfig, Selector, Snapshot, View, ViewConfig,
+    Instance, KeyHash, PlanId, Pool, RequestTags, Ring, RingConfig, RoutePlans, Selector, Snapshot,
+    View, ViewConfig,
 };
 
 /// Ids with weights; `drained` ones have weight 0.
@@ -169,9 +170,9 @@ proptest! {
                 .expect("legal")
         }).collect();
         let tags = RequestTags::new().with_version(VERSIONS[usize::from(ask.0)]).with_zone(ZONES[usize::from(ask.1)]);
-        let bare = View::first(ViewConfig::default(), Arc::new(snapshot), |index| index % 5 == 4);
-        let prepared = bare.next(Arc::clone(bare.snapshot()), [tags.clone()], |index| index % 5 == 4);
-        let (resolved, prepared) = (bare.resolve(&tags), prepared.route(&tags).expect("prepared"));
+        let bare = View::first(ViewConfig::default(), RoutePlans::default(), Arc::new(snapshot), |index| index % 5 == 4);
+        let prepared = bare.next(RoutePlans::default(), Arc::clone(bare.snapshot()), [tags.clone().into()], |index| index % 5 == 4);
+        let (resolved, prepared) = (bare.resolve(&tags.clone().into()), prepared.route(PlanId::ROUTING, &tags).expect("prepared"));
         prop_assert_eq!(resolved.stages(), prepared.stages());
         match (resolved.chosen(), prepared.chosen()) {
             (None, None) => {}
@@ -199,8 +200,8 @@ proptest! {
             .build();
         if let Ok(instance) = built {
             let snapshot = Arc::new(Snapshot::new([instance]));
-            let view = View::first(ViewConfig::default(), snapshot, |_| false);
-            let _ = view.resolve(&RequestTags::new().with_version(&text).with_tag(&id, &text));
+            let view = View::first(ViewConfig::default(), RoutePlans::default(), snapshot, |_| false);
+            let _ = view.resolve(&RequestTags::new().with_version(&text).with_tag(&id, &text).into());
         }
         let _ = address.parse::<ringfence_core::Address>();
         let _ = address.parse::<ringfence_core::Scheme>();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ringfence_balancer::{AttachmentKey, Balancer};
 use tower_layer::Layer;
 
+use crate::baseline::Baseline;
 use crate::classify::Classify;
 use crate::key::KeySource;
 use crate::retry::RetryPolicy;
@@ -40,11 +41,17 @@ impl RingfenceLayer {
         }
     }
 
-    /// Adds a source of keys, in place of the default. Sources are asked in the order in which they
+    /// Adds a source of keys for requests that no policy decides, in place of the default. Sources are asked in the order in which they
     /// were added; the first that yields a key wins.
     #[must_use]
     pub fn with_key(self, source: KeySource) -> Self {
         self.set(|settings| settings.keys.push(source))
+    }
+
+    /// Who decides the requests that the policy leaves alone; default [`Baseline::routing`].
+    #[must_use]
+    pub fn with_baseline(self, baseline: Baseline) -> Self {
+        self.set(|settings| settings.baseline = baseline)
     }
 
     /// What may be sent again; default [`RetryPolicy::default`].

@@ -50,8 +50,10 @@
 //! | `hyper` | what is known of hyper-util's client: its connect failures, its incoming bodies |
 //!
 //! # What a request goes through
-//! 1. Key and tags are read: the key from the layer's [`KeySource`]s, the tags from the extension
-//!    [`RequestTags`]. These two extensions and [`Idempotent`] are taken out of the request.
+//! 1. The balancer's policy, if there is one and it is on, finds rule, key, trusted tags, pools and limits. Else the
+//!    [`Baseline`] decides, by default with the key from the layer's [`KeySource`]s and the tags from the extension
+//!    [`RequestTags`]. Headers that name tags and are not trusted by the rule go no further; so do the extensions
+//!    [`RoutingKey`], [`RequestTags`], [`Idempotent`] and the tokens of a tag authority.
 //! 2. The balancer picks up to `max_attempts` candidates, once. A view that is swapped meanwhile changes nothing.
 //! 3. One candidate after the other: the service of that instance is awaited ready, and that very
 //!    service gets the request. What [`RetryPolicy`] allows to go on takes a hop from the service's retry
@@ -64,6 +66,8 @@
 //! | bytes are the caller's | bodies, trailers, path and query are never changed; scheme, authority and `Host` are |
 //! | a write is not done twice | only what surely was not processed is sent again, unless the request is declared idempotent |
 //! | an attempt sends the whole body or fails | repeated from what was kept, then read on; an outdated attempt never ends cleanly |
+//! | a policy that observes changes nothing | with [`Baseline::untouched`] targets and bytes are those without the layer |
+//! | one policy for a call | it and the view that was made with it are read once |
 //! | bounded memory | at most `replay_limit` bytes of a request are kept, nothing once a response is accepted |
 //! | the deadline holds | `grpc-timeout` ends waiting, hops and response; each hop announces what is left |
 //! | nothing leaks | counts and permits come back when a future or body is dropped, at any point |
@@ -76,6 +80,7 @@
 //! - An instance that leaves keeps its running calls however long they last.
 
 mod attempt;
+mod baseline;
 mod body;
 mod classify;
 mod deadline;
@@ -90,13 +95,15 @@ mod transport;
 mod uri;
 
 pub use ringfence_core::RequestTags;
+pub use ringfence_policy::RoutingKey;
 
+pub use self::baseline::Baseline;
 pub use self::body::{Body, Replay, RequestBody, ResponseBody};
 pub use self::classify::{
     Classify, Failure, Verdict, classify_error, classify_response, classify_trailers,
 };
 pub use self::error::{BoxError, Error, ErrorKind, FailedAttempt};
-pub use self::key::{KeySource, RoutingKey};
+pub use self::key::KeySource;
 pub use self::layer::RingfenceLayer;
 pub use self::retry::{Idempotent, RetryPolicy};
 pub use self::service::{ResponseFuture, Ringfence};

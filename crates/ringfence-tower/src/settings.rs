@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use ringfence_balancer::{AttachmentKey, Balancer};
 
+use crate::baseline::{Baseline, Kind};
 use crate::classify::{Classify, DefaultClassifier};
 use crate::key::KeySource;
 use crate::retry::RetryPolicy;
-use crate::transport::{Authority, Origin};
+use crate::transport::{Authority, Origin, Transport};
 
 const DEFAULT_REPLAY_LIMIT: usize = 64 * 1_024;
 
@@ -19,6 +20,7 @@ pub(crate) struct Settings {
     /// The service as it is named in errors.
     pub(crate) service: Arc<str>,
     pub(crate) keys: Vec<KeySource>,
+    pub(crate) baseline: Baseline,
     pub(crate) retry: RetryPolicy,
     pub(crate) replay_limit: usize,
     pub(crate) authority: Authority,
@@ -32,12 +34,24 @@ impl Settings {
             service: balancer.service().to_string().into(),
             balancer,
             keys: Vec::new(),
+            baseline: Baseline::default(),
             retry: RetryPolicy::default(),
             replay_limit: DEFAULT_REPLAY_LIMIT,
             authority: Authority::Instance,
             classifier: Arc::new(DefaultClassifier),
             origins: AttachmentKey::unique(),
         }
+    }
+
+    /// What takes requests as they are, where the baseline wants that.
+    pub(crate) fn untouched<B, S: Transport<B>>(&self, transport: &S) -> Option<S::Service> {
+        let is_untouched = self.baseline.kind == Kind::Untouched;
+        is_untouched.then(|| transport.untouched()).flatten()
+    }
+
+    /// The most instances that a request may go to.
+    pub(crate) fn max_candidates(&self) -> usize {
+        if self.retry.may_hop() { usize::MAX } else { 1 }
     }
 }
 
@@ -46,6 +60,7 @@ impl fmt::Debug for Settings {
         f.debug_struct("Settings")
             .field("balancer", &self.balancer)
             .field("keys", &self.keys)
+            .field("baseline", &self.baseline)
             .field("retry", &self.retry)
             .field("replay_limit", &self.replay_limit)
             .field("authority", &self.authority)

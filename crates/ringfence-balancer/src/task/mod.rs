@@ -2,6 +2,7 @@
 
 mod changes;
 mod outliers;
+mod policies;
 mod publishing;
 
 use std::{
@@ -20,6 +21,7 @@ use tracing::warn;
 
 use self::publishing::Plan;
 use crate::{
+    CompiledPolicy,
     merge::Merger,
     node::{NodeIdentity, NodeTable, failure_channel},
     routes::RouteCache,
@@ -44,6 +46,10 @@ pub(crate) struct Task {
     refused: Vec<NodeIdentity>,
     /// The log knows that the limits are reached.
     limit_told: bool,
+    /// The policy in force.
+    policy: Option<Arc<CompiledPolicy>>,
+    /// Those that are set.
+    policies: watch::Receiver<Option<Arc<CompiledPolicy>>>,
     routes: RouteCache,
     prepare_at: Option<Instant>,
     prepare_not_before: Option<Instant>,
@@ -65,6 +71,8 @@ impl Task {
         answered: watch::Sender<bool>,
     ) -> Self {
         let config = &shared.config;
+        let mut policies = shared.policies.subscribe();
+        let policy = policies.borrow_and_update().clone();
         let (sender, failures) = failure_channel(config.outlier().consecutive_failures());
         Self {
             supervisor,
@@ -75,6 +83,8 @@ impl Task {
             failures,
             refused: Vec::new(),
             limit_told: false,
+            policy,
+            policies,
             routes: RouteCache::new(config.max_pools()),
             prepare_at: None,
             prepare_not_before: None,
@@ -91,11 +101,12 @@ impl Task {
             tokio::select! {
                 // What is due first: it moves its own deadline on, so it cannot starve the rest, while
                 // a registry that never stops talking could starve it. Then failing instances, which
-                // hurt requests now; each node has at most one report here. Then the registry. The
-                // wishes of requests last: whoever sends many tags must not delay a removal.
+                // hurt requests now; each node has at most one report here. Then a new policy, of
+                // which the newest alone counts. Then the registry. The wishes of requests last: whoever sends many tags must not delay a removal.
                 biased;
                 () = sleep_until(deadline) => self.timers().await,
                 Some(identity) = self.failures.recv() => self.failing(identity).await,
+                Ok(()) = self.policies.changed() => self.policy_set().await,
                 event = self.supervisor.next() => self.event(event).await,
                 () = self.shared.wishes.arrived(), if self.prepare_at.is_none() => {
                     self.prepare_at = Some(self.prepare_not_before.unwrap_or_else(now));

@@ -5,11 +5,13 @@ use std::{
     sync::Arc,
 };
 
-use ringfence_core::{RequestTags, Snapshot, View, ViewConfig};
+use ringfence_core::{RouteKey, RoutePlans, Snapshot, View, ViewConfig};
 use tracing::error;
 
-use super::{Task, changes, now};
+use super::{Task, changes, now, policies::same as same_policy};
 use crate::{
+    CompiledPolicy,
+    lints::Lints,
     node::{NodeIdentity, Seat},
     published::Published,
 };
@@ -44,13 +46,14 @@ impl Task {
         self.publish(snapshot, seats, service_exists).await;
     }
 
-    /// Publishes the same instances with what changed around them.
-    pub(super) async fn republish(&mut self) {
-        if let Some(state) = self.shared.cell.load_full() {
-            let snapshot = Arc::clone(state.view.snapshot());
-            self.publish(snapshot, Arc::clone(&state.seats), state.service_exists)
-                .await;
-        }
+    /// Publishes the same instances with what changed around them; whether it could.
+    pub(super) async fn republish(&mut self) -> bool {
+        let Some(state) = self.shared.cell.load_full() else {
+            return false;
+        };
+        let snapshot = Arc::clone(state.view.snapshot());
+        self.publish(snapshot, Arc::clone(&state.seats), state.service_exists)
+            .await
     }
 
     async fn publish(
@@ -58,21 +61,25 @@ impl Task {
         snapshot: Arc<Snapshot>,
         seats: Arc<[Arc<Seat>]>,
         service_exists: bool,
-    ) {
+    ) -> bool {
         let before = self
             .shared
             .cell
             .load()
             .as_ref()
             .map(|state| Arc::clone(&state.view));
-        let tags = self.routes.tags();
+        let (routes, policy) = (self.routes.keys(), self.policy.clone());
+        let plans = policy.as_ref().map(|policy| policy.plans().clone());
+        let plans = plans.unwrap_or_default();
         let points = self.shared.config.ring().points_per_instance() as usize;
-        let work = snapshot.len().saturating_mul(points + 4 * tags.len());
+        let rings = points.saturating_mul(1 + plans.len());
+        let work = snapshot.len().saturating_mul(rings + 4 * routes.len());
         let plan = Plan {
             before: before.clone(),
             config: self.shared.config.view().clone(),
+            plans,
             snapshot,
-            tags,
+            routes,
             seats: Arc::clone(&seats),
         };
         let build = self.build;
@@ -87,7 +94,7 @@ impl Task {
             Err(error) => {
                 error!(%error, "a view could not be built, the last one stays");
                 self.report.failed_builds += 1;
-                return;
+                return false;
             }
         };
         // Whoever sees the view finds in the status what the source said of it.
@@ -95,6 +102,8 @@ impl Task {
         let view = Arc::new(view);
         let published = self.shared.cell.publish(Published {
             view: Arc::clone(&view),
+            lints: self.lints_for(policy.as_ref()),
+            policy,
             seats,
             service_exists,
         });
@@ -106,6 +115,22 @@ impl Task {
             *answered = true;
             first
         });
+        published
+    }
+
+    fn lints_for(&self, policy: Option<&Arc<CompiledPolicy>>) -> Arc<Lints> {
+        let state = self.shared.cell.load();
+        let same = state
+            .as_ref()
+            .filter(|state| same_policy(state.policy.as_ref(), policy));
+        same.map_or_else(
+            || {
+                // One more for requests that no rule of the document matches.
+                let rules = policy.map_or(0, |policy| policy.document().rules.len() + 1);
+                Arc::new(Lints::new(rules))
+            },
+            |state| Arc::clone(&state.lints),
+        )
     }
 }
 
@@ -122,8 +147,9 @@ fn guarded<T>(build: impl FnOnce() -> T) -> Result<T, String> {
 pub(super) struct Plan {
     before: Option<Arc<View>>,
     config: ViewConfig,
+    plans: RoutePlans,
     snapshot: Arc<Snapshot>,
-    tags: Vec<RequestTags>,
+    routes: Vec<RouteKey>,
     seats: Arc<[Arc<Seat>]>,
 }
 
@@ -134,8 +160,8 @@ impl Plan {
             seat.is_some_and(|seat| seat.node.is_ejected())
         };
         match self.before {
-            Some(before) => before.next(self.snapshot, self.tags, is_out),
-            None => View::first(self.config, self.snapshot, is_out),
+            Some(before) => before.next(self.plans, self.snapshot, self.routes, is_out),
+            None => View::first(self.config, self.plans, self.snapshot, is_out),
         }
     }
 }
@@ -144,23 +170,36 @@ impl Plan {
 mod tests {
     use std::time::Duration;
 
-    use ringfence_core::Instance;
+    use ringfence_core::{Instance, RoutePlan, StageTemplate};
     use ringfence_discovery::{MemoryRegistry, Supervisor};
     use tokio::{sync::watch, time::sleep};
 
     use super::*;
-    use crate::{Balancer, BalancerConfig, PickRequest, handle::TaskGuard, shared::Shared};
+    use crate::{
+        Balancer, BalancerConfig, CompiledPolicy, PickRequest, audit::Audit, handle::TaskGuard,
+        observing::Observing, shared::Shared,
+    };
 
     fn build(plan: Plan) -> View {
         assert!(plan.snapshot.get("poison").is_none(), "a fault of ours");
+        assert!(plan.plans.len() != POISONED, "a fault of ours");
         plan.build()
     }
+
+    /// As many plans make a build fail.
+    const POISONED: usize = 13;
 
     fn started(registry: &MemoryRegistry) -> Balancer {
         let (config, service) = (BalancerConfig::default(), "order");
         let watch = config.watch().clone();
         let supervisor = Supervisor::new(Arc::new(registry.clone()), service.into(), watch);
-        let shared = Arc::new(Shared::new(service.into(), config));
+        let shared = Arc::new(Shared::new(
+            service.into(),
+            config,
+            None,
+            Audit::new(None, tokio::runtime::Handle::current()),
+            Observing::new(1),
+        ));
         let (sender, answered) = watch::channel(false);
         let mut task = Task::new(Arc::clone(&shared), supervisor, sender);
         task.build = build;
@@ -208,6 +247,37 @@ mod tests {
             eventually(|| balancer.status().instances == others + 1).await;
             assert!(balancer.status().epoch > epoch);
         }
+    }
+
+    /// A policy that no view can be made with must not stop what comes after it.
+    #[tokio::test(start_paused = true)]
+    async fn a_policy_that_cannot_be_applied_keeps_the_old_one_and_updates_go_on() {
+        let policy = |plans: usize| {
+            let stages = || RoutePlan::of_stages([StageTemplate::any()]).expect("legal");
+            Arc::new(CompiledPolicy::of_plans(
+                (0..plans).map(|_| stages()).collect(),
+            ))
+        };
+        let registry = MemoryRegistry::new();
+        registry.register("order", instance("a"));
+        let balancer = started(&registry);
+        balancer.ready().await.expect("ready");
+        let good = policy(1);
+        balancer.set_policy(Arc::clone(&good));
+        eventually(|| balancer.policy().is_some()).await;
+
+        balancer.set_policy(policy(POISONED));
+        eventually(|| balancer.status().counters.policies_failed == 1).await;
+        let in_force = || balancer.policy().expect("the old one");
+        assert!(Arc::ptr_eq(&in_force(), &good));
+        registry.register("order", instance("b"));
+        eventually(|| balancer.status().instances == 2).await;
+        assert!(Arc::ptr_eq(&in_force(), &good));
+
+        let better = policy(2);
+        balancer.set_policy(Arc::clone(&better));
+        eventually(|| balancer.status().counters.policies_applied == 2).await;
+        assert!(Arc::ptr_eq(&in_force(), &better));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{
 
 use proptest::prelude::*;
 use ringfence_balancer::{Balancer, BalancerConfig, PickRequest};
-use ringfence_core::{Instance, RequestTags};
+use ringfence_core::{Instance, PlanId, RequestTags};
 
 use crate::support::*;
 
@@ -151,7 +151,7 @@ proptest! {
             let unprepared = candidates(&balancer, &keys, &tags);
             settle().await;
             let view = balancer.view().expect("ready");
-            prop_assert!(view.route(&tags).is_some(), "prepared now");
+            prop_assert!(view.route(PlanId::ROUTING, &tags).is_some(), "prepared now");
             prop_assert_eq!(candidates(&balancer, &keys, &tags), unprepared);
             let expected = if tags.is_empty() { 0 } else { keys.len() as u64 };
             prop_assert_eq!(balancer.status().counters.picks_unprepared, expected);
@@ -176,7 +176,10 @@ async fn the_number_of_prepared_pools_is_bounded_whatever_clients_send() {
     }
     let view = balancer.view().expect("ready");
     assert!(view.routes().len() <= 10);
-    assert!(view.route(&gray).is_some(), "what is used stays");
+    assert!(
+        view.route(PlanId::ROUTING, &gray).is_some(),
+        "what is used stays"
+    );
     let counters = balancer.status().counters;
     assert!(counters.routes_evicted > 900, "{counters:?}");
     assert!(counters.views_published < 450, "{counters:?}");

@@ -12,6 +12,7 @@ mod lifecycle;
 mod load;
 mod merging;
 mod outlier;
+mod policy;
 mod support;
 mod told;
 mod updates;

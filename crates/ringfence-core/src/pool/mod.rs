@@ -2,16 +2,23 @@
 
 mod index;
 mod selector;
+mod shard;
+mod spec;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
 pub(crate) use self::index::TagIndex;
-pub use self::selector::{Attribute, Match, Selector};
+pub use self::{
+    selector::{Attribute, Match, Selector},
+    shard::{Shard, name_seed},
+    spec::PoolSpec,
+};
 use crate::{instance::Instance, snapshot::Snapshot};
 
-/// The instances of a snapshot that a [`Selector`] accepts, in id order. The only thing that a ring can be made of.
+/// The instances of a snapshot that a [`Selector`] accepts, or a [`Shard`] of them, in id order. The only thing that a ring can
+/// be made of.
 ///
 /// # Examples
 /// ```
@@ -29,7 +36,7 @@ use crate::{instance::Instance, snapshot::Snapshot};
 #[derive(Clone, Debug)]
 pub struct Pool {
     snapshot: Arc<Snapshot>,
-    selector: Selector,
+    spec: PoolSpec,
     members: Box<[u32]>,
 }
 
@@ -38,6 +45,25 @@ impl Pool {
     #[must_use]
     pub fn select(snapshot: &Arc<Snapshot>, selector: &Selector) -> Self {
         Self::filter(snapshot, selector, (0u32..).zip(snapshot.instances()))
+    }
+
+    /// Filters a snapshot, and takes the shard if one is asked for.
+    #[must_use]
+    pub fn select_spec(snapshot: &Arc<Snapshot>, spec: &PoolSpec) -> Self {
+        Self::select(snapshot, spec.selector()).narrowed(spec)
+    }
+
+    /// What a spec makes of a pool of its selector.
+    pub(crate) fn narrowed(&self, spec: &PoolSpec) -> Self {
+        let members = match spec.shard() {
+            Some(shard) => shard.of(&self.snapshot, &self.members),
+            None => self.members.clone(),
+        };
+        Self {
+            snapshot: Arc::clone(&self.snapshot),
+            spec: spec.clone(),
+            members,
+        }
     }
 
     /// [`select`](Self::select) with the help of the snapshot's index.
@@ -67,14 +93,19 @@ impl Pool {
             .collect();
         Self {
             snapshot: Arc::clone(snapshot),
-            selector: selector.clone(),
+            spec: selector.clone().into(),
             members,
         }
     }
 
     /// What it was selected by.
+    pub fn spec(&self) -> &PoolSpec {
+        &self.spec
+    }
+
+    /// The conditions that all members meet.
     pub fn selector(&self) -> &Selector {
-        &self.selector
+        self.spec.selector()
     }
 
     /// What it was selected from.

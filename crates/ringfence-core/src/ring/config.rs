@@ -88,4 +88,12 @@ impl RingConfig {
     pub fn hash_key(&self, key: &[u8]) -> KeyHash {
         KeyHash::of(key, self.seed)
     }
+
+    /// Hashes a key so that where it lies has nothing to do with where other salts have it: with the seed combined with the
+    /// salt by exclusive or. Salt 0 is none. A tenant's salt is the [`name_seed`](crate::name_seed) of its name.
+    #[inline]
+    #[must_use]
+    pub fn hash_key_salted(&self, key: &[u8], salt: u64) -> KeyHash {
+        KeyHash::of(key, self.seed ^ salt)
+    }
 }

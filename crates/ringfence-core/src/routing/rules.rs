@@ -1,7 +1,7 @@
-use super::RequestTags;
+use super::{RequestTags, Stage};
 use crate::{
     ConfigError,
-    pool::{Attribute, Match, Selector},
+    pool::{Attribute, Match, PoolSpec, Selector},
 };
 
 /// What happens to a request that asks for a value which no usable instance has.
@@ -34,25 +34,6 @@ impl TagRule {
             attribute,
             baseline,
             fallback,
-        }
-    }
-}
-
-/// One step on the way from a request's tags to its pool.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Stage {
-    /// Use the instances that match, where enough of them are usable.
-    Try(Selector),
-    /// End the search where any registered instance matches, usable or not.
-    StopIfRegistered(Selector),
-}
-
-impl Stage {
-    /// The condition of the stage.
-    pub fn selector(&self) -> &Selector {
-        match self {
-            Self::Try(selector) | Self::StopIfRegistered(selector) => selector,
         }
     }
 }
@@ -137,7 +118,7 @@ impl TagRouting {
     }
 
     /// Usable instances that a pool must have to be taken; default 1, range 1..=1,000,000. Where no pool has as many, the
-    /// first one that may serve in panic does.
+    /// first one with any does, else the first one that may serve in panic.
     ///
     /// # Errors
     /// [`ConfigError`] out of the range.
@@ -164,7 +145,7 @@ impl TagRouting {
                 selector.and(attribute.clone(), Match::is(value))
             });
         let mut stages = Vec::new();
-        expand(
+        self.expand(
             &self.rules,
             tags,
             required,
@@ -173,39 +154,45 @@ impl TagRouting {
         );
         stages
     }
-}
 
-/// Appends the stages of the remaining rules under what the rules before them settled.
-fn expand(
-    rules: &[TagRule],
-    tags: &RequestTags,
-    settled: Selector,
-    fallbacks_left: usize,
-    stages: &mut Vec<Stage>,
-) {
-    let Some((rule, rest)) = rules.split_first() else {
-        stages.push(Stage::Try(settled));
-        return;
-    };
-    let baseline = match &rule.baseline {
-        Some(baseline) => settled
-            .clone()
-            .and(rule.attribute.clone(), baseline.clone()),
-        None => settled.clone(),
-    };
-    let Some(value) = tags.get(&rule.attribute) else {
-        return expand(rest, tags, baseline, fallbacks_left, stages);
-    };
-    let own = settled.and(rule.attribute.clone(), Match::is(value));
-    let Some(fallbacks_left) = fallbacks_left
-        .checked_sub(1)
-        .filter(|_| rule.fallback != Fallback::Never)
-    else {
-        return expand(rest, tags, own, fallbacks_left, stages);
-    };
-    expand(rest, tags, own.clone(), fallbacks_left, stages);
-    if rule.fallback == Fallback::WhenUnregistered {
-        stages.push(Stage::StopIfRegistered(own));
+    /// Appends the stages of the remaining rules under what the rules before them settled.
+    fn expand(
+        &self,
+        rules: &[TagRule],
+        tags: &RequestTags,
+        settled: Selector,
+        fallbacks_left: usize,
+        stages: &mut Vec<Stage>,
+    ) {
+        let Some((rule, rest)) = rules.split_first() else {
+            stages.push(Stage::Try {
+                pool: PoolSpec::new(settled),
+                min_usable: self.min_usable,
+                min_share: 0,
+                spill: None,
+            });
+            return;
+        };
+        let baseline = match &rule.baseline {
+            Some(baseline) => settled
+                .clone()
+                .and(rule.attribute.clone(), baseline.clone()),
+            None => settled.clone(),
+        };
+        let Some(value) = tags.get(&rule.attribute) else {
+            return self.expand(rest, tags, baseline, fallbacks_left, stages);
+        };
+        let own = settled.and(rule.attribute.clone(), Match::is(value));
+        let Some(fallbacks_left) = fallbacks_left
+            .checked_sub(1)
+            .filter(|_| rule.fallback != Fallback::Never)
+        else {
+            return self.expand(rest, tags, own, fallbacks_left, stages);
+        };
+        self.expand(rest, tags, own.clone(), fallbacks_left, stages);
+        if rule.fallback == Fallback::WhenUnregistered {
+            stages.push(Stage::StopIfRegistered(own));
+        }
+        self.expand(rest, tags, baseline, fallbacks_left, stages);
     }
-    expand(rest, tags, baseline, fallbacks_left, stages);
 }

@@ -52,11 +52,15 @@ impl RequestTags {
 
     /// Asks for a value of an attribute, in place of one asked for before.
     pub fn with(mut self, attribute: Attribute, value: impl AsRef<str>) -> Self {
-        match value.as_ref().trim() {
+        self.put(attribute, value.as_ref());
+        self
+    }
+
+    pub(super) fn put(&mut self, attribute: Attribute, value: &str) {
+        match value.trim() {
             "" => self.0.remove(&attribute),
             value => self.0.insert(attribute, value.into()),
         };
-        self
     }
 
     /// What is asked of an attribute.

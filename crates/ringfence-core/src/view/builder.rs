@@ -1,35 +1,48 @@
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     sync::{Arc, atomic::AtomicBool},
 };
 
-use super::{PoolView, Route, StageOutcome, View, ViewConfig, pool_view::Usability};
+use super::{
+    PoolView, Route, StageOutcome, View, ViewConfig,
+    judge::{Choice, Judge, Standing},
+    pool_view::Usability,
+    table::RouteTable,
+};
 use crate::{
-    pool::{Pool, Selector, TagIndex},
+    pool::{Pool, PoolSpec, Selector, TagIndex},
     ring::Ring,
-    routing::{RequestTags, Stage},
+    routing::{PlanId, RequestTags, RouteKey, RoutePlan, RoutePlans, Stage},
     snapshot::Snapshot,
 };
+
+/// The seed of a ring, where it is not the configured one, and its members.
+type RingKey = (Option<u64>, Box<[u32]>);
 
 /// Makes views and routes. Selections, rings and pools that several routes need are made once.
 pub(super) struct Builder<'a> {
     config: Arc<ViewConfig>,
+    routing: Arc<RoutePlan>,
+    plans: RoutePlans,
     snapshot: Arc<Snapshot>,
     /// By place in the snapshot: whether the instance there is ejected.
     out: Arc<[bool]>,
     index: Arc<TagIndex>,
     previous: Option<&'a View>,
+    /// Whether a number stands for the same plan in the previous view.
+    is_same_plans: bool,
     /// Whether instances and their state are those of the previous view.
     is_previous: bool,
     whole: Arc<Ring>,
-    selections: BTreeMap<Selector, Arc<Pool>>,
-    rings: BTreeMap<Box<[u32]>, Arc<Ring>>,
-    pools: BTreeMap<Selector, Arc<PoolView>>,
+    selections: BTreeMap<PoolSpec, Arc<Pool>>,
+    rings: BTreeMap<RingKey, Arc<Ring>>,
+    pools: BTreeMap<PoolSpec, Arc<PoolView>>,
 }
 
 impl<'a> Builder<'a> {
     pub(super) fn new(
         config: Arc<ViewConfig>,
+        plans: RoutePlans,
         snapshot: Arc<Snapshot>,
         previous: Option<&'a View>,
         is_out: &dyn Fn(usize) -> bool,
@@ -48,12 +61,18 @@ impl<'a> Builder<'a> {
         Self {
             index,
             out: (0..snapshot.len()).map(is_out).collect(),
+            routing: match previous {
+                Some(previous) => Arc::clone(&previous.routing),
+                None => Arc::new(config.routing().clone().into()),
+            },
+            is_same_plans: previous.is_some_and(|previous| previous.plans.same(&plans)),
+            plans,
             config,
             snapshot,
             previous,
             is_previous: false,
             whole,
-            selections: BTreeMap::from([(Selector::any(), Arc::new(everything))]),
+            selections: BTreeMap::from([(PoolSpec::default(), Arc::new(everything))]),
             rings: BTreeMap::new(),
             pools: BTreeMap::new(),
         }
@@ -63,10 +82,13 @@ impl<'a> Builder<'a> {
     pub(super) fn of_view(view: &'a View) -> Self {
         Self {
             config: Arc::clone(&view.config),
+            routing: Arc::clone(&view.routing),
+            plans: view.plans.clone(),
             snapshot: Arc::clone(&view.snapshot),
             out: Arc::clone(&view.out),
             index: Arc::clone(&view.index),
             previous: Some(view),
+            is_same_plans: true,
             is_previous: true,
             whole: Arc::clone(&view.whole),
             selections: BTreeMap::new(),
@@ -75,134 +97,161 @@ impl<'a> Builder<'a> {
         }
     }
 
-    pub(super) fn build(mut self, epoch: u64, tags: impl IntoIterator<Item = RequestTags>) -> View {
-        let untagged = self.prepare(&RequestTags::new());
-        let routes: HashMap<_, _> = tags
-            .into_iter()
-            .filter(|tags| !tags.is_empty())
-            .map(|tags| {
-                let route = self.prepare(&tags);
-                (tags, route)
-            })
-            .collect();
+    pub(super) fn build(mut self, epoch: u64, routes: impl IntoIterator<Item = RouteKey>) -> View {
+        let (routing, plans) = (Arc::clone(&self.routing), self.plans.clone());
+        let untagged = RequestTags::new();
+        let mut bases = vec![self.prepare(PlanId::ROUTING, &routing, &untagged)];
+        for (id, plan) in plans.iter() {
+            bases.push(self.prepare(id, plan, &untagged));
+        }
+        let wanted: Vec<RouteKey> = routes.into_iter().collect();
+        let mut routes = RouteTable::with_capacity(wanted.len());
+        for key in wanted {
+            let plan = match key.plan() {
+                PlanId::ROUTING => Some(&*routing),
+                other => plans.get(other),
+            };
+            let Some(plan) = plan else {
+                continue;
+            };
+            let key = RouteKey::new(key.plan(), plan.relevant(key.tags()));
+            if !key.tags().is_empty() {
+                routes.insert(key, plan.asks(), |key| {
+                    self.prepare(key.plan(), plan, key.tags())
+                });
+            }
+        }
         View {
             epoch,
             config: self.config,
+            routing: self.routing,
+            plans: self.plans,
             snapshot: self.snapshot,
             out: self.out,
             index: self.index,
             whole: self.whole,
             pools: self.pools,
-            untagged,
+            bases: bases.into(),
             routes,
         }
     }
 
-    /// A route whose pool has a ring of its own.
-    fn prepare(&mut self, tags: &RequestTags) -> Arc<Route> {
-        let used = match self.previous.and_then(|view| view.route(tags)) {
+    /// A route whose pools have rings of their own.
+    fn prepare(&mut self, id: PlanId, plan: &RoutePlan, tags: &RequestTags) -> Arc<Route> {
+        let previous = self
+            .previous
+            .filter(|_| id == PlanId::ROUTING || self.is_same_plans);
+        let used = match previous.and_then(|view| view.route(id, tags)) {
             Some(route) => Arc::clone(route.used()),
             None => Arc::new(AtomicBool::new(false)),
         };
-        let (stages, chosen) = self.judge(tags);
-        let chosen = chosen.map(|(stage, pool)| (stage, self.pool_view(pool)));
-        Arc::new(Route::new(stages, chosen, used))
+        let (stages, choices) = self.judge(plan, tags);
+        let choices: Vec<_> = choices
+            .into_iter()
+            .map(|choice| choice.map(|pool| self.pool_view(pool)))
+            .collect();
+        Arc::new(Route::new(stages, choices, used))
     }
 
     /// A route on the rings that exist.
-    pub(super) fn resolve(mut self, tags: &RequestTags) -> Route {
-        let (stages, chosen) = self.judge(tags);
-        let chosen = chosen.map(|(stage, pool)| {
-            let prepared = self
-                .previous
-                .and_then(|view| view.pools.get(pool.selector()));
-            let view = prepared.map_or_else(
-                || {
-                    let usability = self.usability(&pool);
-                    let whole = Arc::clone(&self.whole);
-                    Arc::new(PoolView::on_whole_ring(
-                        Arc::clone(&pool),
-                        whole,
-                        usability,
-                        self.config.panic_threshold(),
-                    ))
-                },
-                Arc::clone,
-            );
-            (stage, view)
-        });
-        Route::new(stages, chosen, Arc::default())
+    pub(super) fn resolve(mut self, key: &RouteKey) -> Route {
+        let (routing, plans) = (Arc::clone(&self.routing), self.plans.clone());
+        let plan = match key.plan() {
+            PlanId::ROUTING => &*routing,
+            other => match plans.get(other) {
+                Some(plan) => plan,
+                None => return Route::new(Vec::new(), Vec::new(), Arc::default()),
+            },
+        };
+        let (stages, choices) = self.judge(plan, key.tags());
+        let choices: Vec<_> = choices
+            .into_iter()
+            .map(|choice| choice.map(|pool| self.unprepared(pool)))
+            .collect();
+        Route::new(stages, choices, Arc::default())
     }
 
-    /// Goes through the stages up to the one that serves.
-    fn judge(&mut self, tags: &RequestTags) -> (Vec<StageOutcome>, Option<(usize, Arc<Pool>)>) {
-        let mut outcomes = Vec::new();
-        let mut in_panic = None;
-        for (place, stage) in self.config.routing().stages(tags).into_iter().enumerate() {
-            let pool = self.select(stage.selector());
-            let (usable, may_panic) = self.standing(&pool);
-            let outcome = StageOutcome {
-                members: pool.len(),
-                usable,
-                stage,
+    /// A pool without a ring of its own, unless it has one already.
+    fn unprepared(&mut self, pool: Arc<Pool>) -> Arc<PoolView> {
+        let prepared = self.previous.and_then(|view| view.pools.get(pool.spec()));
+        if let Some(prepared) = prepared {
+            return Arc::clone(prepared);
+        }
+        if pool.spec().ring_seed().is_some() {
+            // No plan lets it come to this, see `RoutePlan::of_stages`; but if one did, keys would stay where they belong.
+            return self.pool_view(pool);
+        }
+        let usability = self.usability(&pool);
+        let whole = Arc::clone(&self.whole);
+        Arc::new(PoolView::on_whole_ring(
+            pool,
+            whole,
+            usability,
+            self.config.panic_threshold(),
+        ))
+    }
+
+    /// The outcomes of the stages that matter, and those that serve.
+    fn judge(
+        &mut self,
+        plan: &RoutePlan,
+        tags: &RequestTags,
+    ) -> (Vec<StageOutcome>, Vec<Choice<Pool>>) {
+        let mut judge = Judge::new(self.config.panic_threshold());
+        for stage in plan.stages(tags) {
+            let pool = match &stage {
+                Stage::Try { pool, .. } => self.select(pool),
+                Stage::StopIfRegistered(selector) => self.select(&selector.clone().into()),
             };
-            let stop = match outcome.stage {
-                Stage::StopIfRegistered(_) => outcome.members > 0,
-                Stage::Try(_) if outcome.usable >= self.config.routing().min_usable() => {
-                    outcomes.push(outcome);
-                    return (outcomes, Some((place, pool)));
-                }
-                Stage::Try(_) => {
-                    if in_panic.is_none() && may_panic && self.config.panic_threshold() > 0 {
-                        in_panic = Some((place, pool));
-                    }
-                    false
-                }
-            };
-            outcomes.push(outcome);
-            if stop {
+            let standing = self.standing(&pool);
+            if judge.is_end(stage, pool, standing) {
                 break;
             }
         }
-        (outcomes, in_panic)
+        judge.done()
     }
 
-    /// Usable members, and whether any takes traffic at all.
-    fn standing(&self, pool: &Pool) -> (usize, bool) {
+    fn standing(&self, pool: &Pool) -> Standing {
         let known = self.previous.filter(|_| self.is_previous);
-        match known.and_then(|view| view.pools.get(pool.selector())) {
-            Some(view) => (view.usable_count(), view.may_panic()),
-            None => {
-                let usability = self.usability(pool);
-                (usability.usable_count(), usability.may_panic())
-            }
+        match known.and_then(|view| view.pools.get(pool.spec())) {
+            Some(view) => view.standing(),
+            None => self.usability(pool).standing(),
         }
     }
 
-    fn select(&mut self, selector: &Selector) -> Arc<Pool> {
-        if let Some(pool) = self.selections.get(selector) {
+    fn select(&mut self, spec: &PoolSpec) -> Arc<Pool> {
+        if let Some(pool) = self.selections.get(spec) {
             return Arc::clone(pool);
         }
         let prepared = self
             .previous
             .filter(|view| Arc::ptr_eq(&view.snapshot, &self.snapshot))
-            .and_then(|view| view.pools.get(selector));
-        let pool = prepared.map_or_else(
-            || Arc::new(Pool::select_by(&self.index, &self.snapshot, selector)),
-            |view| Arc::clone(view.shared_pool()),
-        );
-        self.selections.insert(selector.clone(), Arc::clone(&pool));
+            .and_then(|view| view.pools.get(spec));
+        let pool = match prepared {
+            Some(view) => Arc::clone(view.shared_pool()),
+            // Shards and rings of the same instances differ in these alone.
+            None if spec.shard().is_some() || spec.ring_seed().is_some() => {
+                let all = self.select(&spec.selector().clone().into());
+                Arc::new(all.narrowed(spec))
+            }
+            None => Arc::new(Pool::select_by(
+                &self.index,
+                &self.snapshot,
+                spec.selector(),
+            )),
+        };
+        self.selections.insert(spec.clone(), Arc::clone(&pool));
         pool
     }
 
     fn pool_view(&mut self, pool: Arc<Pool>) -> Arc<PoolView> {
-        if let Some(view) = self.pools.get(pool.selector()) {
+        if let Some(view) = self.pools.get(pool.spec()) {
             return Arc::clone(view);
         }
         let ring = self.ring(&pool);
         let usability = self.usability(&pool);
-        let selector = pool.selector().clone();
-        let before = self.previous.and_then(|view| view.pools.get(&selector));
+        let spec = pool.spec().clone();
+        let before = self.previous.and_then(|view| view.pools.get(&spec));
         let view = Arc::new(PoolView::new(
             pool,
             ring,
@@ -210,27 +259,34 @@ impl<'a> Builder<'a> {
             self.config.panic_threshold(),
             before.map(|view| &**view),
         ));
-        self.pools.insert(selector, Arc::clone(&view));
+        self.pools.insert(spec, Arc::clone(&view));
         view
     }
 
-    /// Pools of the same members share one ring.
+    /// Pools of the same members and seed share one ring.
     fn ring(&mut self, pool: &Pool) -> Arc<Ring> {
-        if pool.len() == self.snapshot.len() {
+        let configured = self.config.ring();
+        let seed = pool.spec().ring_seed();
+        let seed = seed.filter(|seed| *seed != configured.seed());
+        if seed.is_none() && pool.len() == self.snapshot.len() {
             return Arc::clone(&self.whole);
         }
-        if let Some(ring) = self.rings.get(pool.members()) {
+        let key = (seed, pool.members().into());
+        if let Some(ring) = self.rings.get(&key) {
             return Arc::clone(ring);
         }
         let before = self
             .previous
-            .and_then(|view| view.pools.get(pool.selector()))
+            .and_then(|view| view.pools.get(pool.spec()))
             .and_then(|view| view.ring());
         let ring = match before {
             Some(before) => before.update(pool),
-            None => Arc::new(Ring::build(pool, self.config.ring())),
+            None => {
+                let seed = seed.unwrap_or(configured.seed());
+                Arc::new(Ring::build(pool, &configured.clone().with_seed(seed)))
+            }
         };
-        self.rings.insert(pool.members().into(), Arc::clone(&ring));
+        self.rings.insert(key, Arc::clone(&ring));
         ring
     }
 

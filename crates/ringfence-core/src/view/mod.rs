@@ -2,27 +2,27 @@
 
 mod builder;
 mod config;
+mod judge;
 mod pool_view;
 mod route;
+mod steps;
+mod table;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    fmt,
-    sync::Arc,
-};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use self::builder::Builder;
+use self::{builder::Builder, table::RouteTable};
 pub use self::{
     config::ViewConfig,
     pool_view::PoolView,
-    route::{Route, StageOutcome},
+    route::{Chosen, Route, StageOutcome},
+    steps::{StepVerdict, WalkStep},
 };
 use crate::{
-    pool::{Selector, TagIndex},
+    pool::{PoolSpec, TagIndex},
     ring::Ring,
-    routing::RequestTags,
+    routing::{PlanId, RouteKey, RoutePlan, RoutePlans, TagValues},
     snapshot::Snapshot,
 };
 
@@ -31,17 +31,17 @@ use crate::{
 /// # Examples
 /// ```
 /// use std::sync::Arc;
-/// use ringfence_core::{Instance, RequestTags, Snapshot, View, ViewConfig};
+/// use ringfence_core::{Instance, RequestTags, RoutePlans, Snapshot, View, ViewConfig};
 ///
 /// let snapshot = Arc::new(Snapshot::new([
 ///     Instance::builder("stable-1", "10.0.0.1:80").build()?,
 ///     Instance::builder("gray-1", "10.0.0.2:80").version("gray").build()?,
 /// ]));
-/// let view = View::first(ViewConfig::default(), snapshot, |_| false);
+/// let view = View::first(ViewConfig::default(), RoutePlans::default(), snapshot, |_| false);
 /// let key = view.config().ring().hash_key(b"user-1");
 ///
 /// let owner = |tags: &RequestTags| {
-///     let route = view.resolve(tags);
+///     let route = view.resolve(&tags.clone().into());
 ///     let (_, pool) = route.chosen()?;
 ///     let member = pool.walk(key).next()?;
 ///     Some(pool.pool().instance(member)?.id().to_string())
@@ -53,6 +53,9 @@ use crate::{
 pub struct View {
     epoch: u64,
     config: Arc<ViewConfig>,
+    /// That of [`PlanId::ROUTING`].
+    routing: Arc<RoutePlan>,
+    plans: RoutePlans,
     snapshot: Arc<Snapshot>,
     /// By place in the snapshot: whether the instance there is ejected.
     out: Arc<[bool]>,
@@ -60,33 +63,37 @@ pub struct View {
     /// The ring of all instances.
     whole: Arc<Ring>,
     /// Pools that serve some route.
-    pools: BTreeMap<Selector, Arc<PoolView>>,
-    untagged: Arc<Route>,
-    routes: HashMap<RequestTags, Arc<Route>>,
+    pools: BTreeMap<PoolSpec, Arc<PoolView>>,
+    /// By number of the plan: the route of requests that ask for nothing which matters to it.
+    bases: Box<[Arc<Route>]>,
+    routes: RouteTable,
 }
 
 impl View {
-    /// The view of a first snapshot: epoch 1, with the route of untagged requests. `is_out` says of a place in
+    /// The view of a first snapshot: epoch 1, with the routes of untagged requests. `is_out` says of a place in
     /// [`Snapshot::instances`] whether the instance there is ejected.
     pub fn first(
         config: ViewConfig,
+        plans: RoutePlans,
         snapshot: Arc<Snapshot>,
         is_out: impl Fn(usize) -> bool,
     ) -> Self {
-        Builder::new(Arc::new(config), snapshot, None, &is_out).build(1, [])
+        Builder::new(Arc::new(config), plans, snapshot, None, &is_out).build(1, [])
     }
 
     /// The view that follows this one: its epoch is one higher. Rings whose members and weights did not change are kept,
-    /// others are updated. It has the routes of `tags` and that of untagged requests.
+    /// others are updated. It has the routes of untagged requests, and those asked for, where there is such a plan.
     #[must_use]
     pub fn next(
         &self,
+        plans: RoutePlans,
         snapshot: Arc<Snapshot>,
-        tags: impl IntoIterator<Item = RequestTags>,
+        routes: impl IntoIterator<Item = RouteKey>,
         is_out: impl Fn(usize) -> bool,
     ) -> Self {
-        Builder::new(Arc::clone(&self.config), snapshot, Some(self), &is_out)
-            .build(self.epoch.saturating_add(1), tags)
+        let config = Arc::clone(&self.config);
+        Builder::new(config, plans, snapshot, Some(self), &is_out)
+            .build(self.epoch.saturating_add(1), routes)
     }
 
     /// Number of the view; rises with each one of a service.
@@ -113,26 +120,56 @@ impl View {
         &self.whole
     }
 
-    /// The prepared route of a request's tags; `None` where the view was made without it.
+    /// The plans besides [`PlanId::ROUTING`], which is that of the [settings](ViewConfig::routing).
     #[must_use]
-    pub fn route(&self, tags: &RequestTags) -> Option<&Arc<Route>> {
-        if tags.is_empty() {
-            Some(&self.untagged)
-        } else {
-            self.routes.get(tags)
-        }
+    pub fn plans(&self) -> &RoutePlans {
+        &self.plans
     }
 
-    /// The route of a request's tags, worked out now: it gives every key the same members as a prepared one, without making
-    /// a ring; it looks only at instances that have a value asked for.
+    /// A plan; `None` where there is none.
     #[must_use]
-    pub fn resolve(&self, tags: &RequestTags) -> Route {
-        Builder::of_view(self).resolve(tags)
+    pub fn plan(&self, plan: PlanId) -> Option<&RoutePlan> {
+        if plan == PlanId::ROUTING {
+            return Some(&self.routing);
+        }
+        self.plans.get(plan)
+    }
+
+    /// The prepared route of a request that takes this plan; `None` where the view was made without it. Whatever of its tags
+    /// does not matter to the plan makes no difference.
+    #[inline]
+    #[must_use]
+    pub fn route<T: TagValues + ?Sized>(&self, plan: PlanId, tags: &T) -> Option<&Arc<Route>> {
+        let base = self.bases.get(plan.index())?;
+        if tags.is_untagged() {
+            return Some(base);
+        }
+        let asks = match plan {
+            PlanId::ROUTING => None,
+            _ => self.plans.get(plan)?.asks(),
+        };
+        if asks.is_some_and(|asks| asks.iter().all(|asked| tags.value(asked).is_none())) {
+            return Some(base);
+        }
+        self.routes.get(plan, asks, tags)
+    }
+
+    /// What tells the route of a request from others: the key to have it prepared by.
+    pub fn key<T: TagValues + ?Sized>(&self, plan: PlanId, tags: &T) -> RouteKey {
+        let relevant = self.plan(plan).map(|plan| plan.relevant(tags));
+        RouteKey::new(plan, relevant.unwrap_or_default())
+    }
+
+    /// A route, worked out now: it gives every key the same members as a prepared one, without making a ring; it looks only at
+    /// instances that have a value asked for. Where there is no such plan, it has no stages and no pool.
+    #[must_use]
+    pub fn resolve(&self, key: &RouteKey) -> Route {
+        Builder::of_view(self).resolve(key)
     }
 
     /// The prepared routes of tagged requests.
     #[must_use]
-    pub fn routes(&self) -> impl ExactSizeIterator<Item = (&RequestTags, &Arc<Route>)> {
+    pub fn routes(&self) -> impl ExactSizeIterator<Item = (&RouteKey, &Arc<Route>)> {
         self.routes.iter()
     }
 
@@ -149,6 +186,7 @@ impl fmt::Debug for View {
             .field("epoch", &self.epoch)
             .field("instances", &self.snapshot.len())
             .field("ring", &self.whole)
+            .field("plans", &self.plans.len())
             .field("pools", &self.pools.len())
             .field("routes", &self.routes.len())
             .finish_non_exhaustive()

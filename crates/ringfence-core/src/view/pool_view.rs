@@ -1,7 +1,8 @@
 use std::{array, sync::Arc};
 
+use super::judge::Standing;
 use crate::{
-    pool::{Pool, Selector},
+    pool::{Pool, PoolSpec},
     ring::{KeyHash, Ring},
 };
 
@@ -12,13 +13,11 @@ pub struct PoolView {
     ring: PoolRing,
     /// A bit for each member: takes traffic, is healthy and not ejected.
     usable: Box<[u64]>,
-    usable_count: usize,
-    /// Members that take traffic, whatever their health.
-    taker_count: usize,
+    standing: Standing,
     /// Members that requests may go to now: the usable ones, or in panic all that take traffic.
     eligible: Box<[u32]>,
     panic: bool,
-    selectors: Selectors,
+    specs: Specs,
 }
 
 /// Where the order of a pool's members comes from.
@@ -35,18 +34,18 @@ enum PoolRing {
 
 const OUTSIDE: u32 = u32::MAX;
 
-/// Copies of a pool's selector, see [`PoolView::selector`].
+/// Copies of a pool's spec, see [`PoolView::spec`].
 const COPIES: usize = 16;
 
 #[derive(Clone, Debug)]
-enum Selectors {
+enum Specs {
     /// Of a pool that one request uses.
-    One(Arc<Selector>),
-    Copies(Arc<[Arc<Selector>; COPIES]>),
+    One(Arc<PoolSpec>),
+    Copies(Arc<[Arc<PoolSpec>; COPIES]>),
 }
 
 impl PoolView {
-    /// With a ring made of this pool. `before` is a view of the same selector, if there was one.
+    /// With a ring made of this pool. `before` is a view of the same spec, if there was one.
     pub(super) fn new(
         pool: Arc<Pool>,
         ring: Arc<Ring>,
@@ -54,16 +53,16 @@ impl PoolView {
         panic_threshold: u8,
         before: Option<&Self>,
     ) -> Self {
-        let selectors = match before.map(|before| &before.selectors) {
-            Some(Selectors::Copies(copies)) => Arc::clone(copies),
-            _ => Arc::new(array::from_fn(|_| Arc::new(pool.selector().clone()))),
+        let specs = match before.map(|before| &before.specs) {
+            Some(Specs::Copies(copies)) => Arc::clone(copies),
+            _ => Arc::new(array::from_fn(|_| Arc::new(pool.spec().clone()))),
         };
         Self::assemble(
             pool,
             PoolRing::Own(ring),
             usable,
             panic_threshold,
-            Selectors::Copies(selectors),
+            Specs::Copies(specs),
         )
     }
 
@@ -84,8 +83,8 @@ impl PoolView {
             ring: whole,
             member_of,
         };
-        let selectors = Selectors::One(Arc::new(pool.selector().clone()));
-        Self::assemble(pool, ring, usable, panic_threshold, selectors)
+        let specs = Specs::One(Arc::new(pool.spec().clone()));
+        Self::assemble(pool, ring, usable, panic_threshold, specs)
     }
 
     fn assemble(
@@ -93,33 +92,33 @@ impl PoolView {
         ring: PoolRing,
         usability: Usability,
         panic_threshold: u8,
-        selectors: Selectors,
+        specs: Specs,
     ) -> Self {
         let Usability {
             usable,
             usable_members,
             takers,
+            standing,
         } = usability;
         let panic = usable_members.len() * 100 < takers.len() * usize::from(panic_threshold);
         Self {
             pool,
             ring,
             usable,
-            usable_count: usable_members.len(),
-            taker_count: takers.len(),
+            standing,
             eligible: if panic { takers } else { usable_members }.into(),
             panic,
-            selectors,
+            specs,
         }
     }
 
     /// What the pool was selected by, for whoever keeps it beyond the view. `spread` may be any number, such as the hash of a
     /// key: it chooses among equal copies, so that threads which do this all the time do not fight over one reference count.
     #[must_use]
-    pub fn selector(&self, spread: u64) -> &Arc<Selector> {
-        match &self.selectors {
-            Selectors::One(selector) => selector,
-            Selectors::Copies(copies) => {
+    pub fn spec(&self, spread: u64) -> &Arc<PoolSpec> {
+        match &self.specs {
+            Specs::One(spec) => spec,
+            Specs::Copies(copies) => {
                 #[expect(
                     clippy::cast_possible_truncation,
                     reason = "any number will do, and its low bits vary most"
@@ -136,9 +135,8 @@ impl PoolView {
         &self.pool
     }
 
-    /// Whether the pool may serve although too few members are usable.
-    pub(super) fn may_panic(&self) -> bool {
-        self.taker_count > 0
+    pub(super) fn standing(&self) -> Standing {
+        self.standing
     }
 
     pub(super) fn shared_pool(&self) -> &Arc<Pool> {
@@ -165,7 +163,7 @@ impl PoolView {
     /// How many members are usable.
     #[must_use]
     pub fn usable_count(&self) -> usize {
-        self.usable_count
+        self.standing.usable
     }
 
     /// Whether so few of the members that take traffic are usable that health and ejection are ignored.
@@ -180,17 +178,28 @@ impl PoolView {
         &self.eligible
     }
 
+    /// Hashes a key as the pool's ring wants it. A salt other than 0 makes where the key lies independent of other salts.
+    #[inline]
+    #[must_use]
+    pub fn hash_key(&self, key: &[u8], salt: u64) -> KeyHash {
+        self.any_ring().config().hash_key_salted(key, salt)
+    }
+
+    fn any_ring(&self) -> &Ring {
+        match &self.ring {
+            PoolRing::Own(ring) | PoolRing::Whole { ring, .. } => ring,
+        }
+    }
+
     /// The distinct [eligible](Self::eligible) members clockwise from a key, the owner first. No allocation for the first
     /// eight.
     pub fn walk(&self, key: KeyHash) -> impl Iterator<Item = u32> + '_ {
-        let ring = match &self.ring {
-            PoolRing::Own(ring) | PoolRing::Whole { ring, .. } => ring,
-        };
-        ring.walk_at_most(self.eligible.len(), key, |place| {
-            self.member_of(place)
-                .is_some_and(|member| self.panic || self.is_usable(member))
-        })
-        .filter_map(|place| self.member_of(place))
+        self.any_ring()
+            .walk_at_most(self.eligible.len(), key, |place| {
+                self.member_of(place)
+                    .is_some_and(|member| self.panic || self.is_usable(member))
+            })
+            .filter_map(|place| self.member_of(place))
     }
 
     fn member_of(&self, place: u32) -> Option<u32> {
@@ -211,6 +220,7 @@ pub(super) struct Usability {
     usable_members: Vec<u32>,
     /// Members that take traffic, whatever their health.
     takers: Vec<u32>,
+    standing: Standing,
 }
 
 impl Usability {
@@ -218,31 +228,36 @@ impl Usability {
     pub(super) fn of(pool: &Pool, is_out: &dyn Fn(usize) -> bool) -> Self {
         let mut usable = vec![0u64; pool.len().div_ceil(64)].into_boxed_slice();
         let (mut usable_members, mut takers) = (Vec::new(), Vec::new());
+        let (mut usable_weight, mut weight) = (0, 0);
         for ((member, instance), &index) in (0u32..).zip(pool.iter()).zip(pool.members()) {
             if !instance.takes_traffic() {
                 continue;
             }
             takers.push(member);
+            let own_weight = u64::from(instance.effective_weight());
+            weight += own_weight;
             if instance.is_usable() && !is_out(index as usize) {
                 usable_members.push(member);
+                usable_weight += own_weight;
                 if let Some(word) = usable.get_mut(member as usize / 64) {
                     *word |= 1 << (member % 64);
                 }
             }
         }
         Self {
+            standing: Standing {
+                usable: usable_members.len(),
+                takers: takers.len(),
+                usable_weight,
+                weight,
+            },
             usable,
             usable_members,
             takers,
         }
     }
 
-    pub(super) fn usable_count(&self) -> usize {
-        self.usable_members.len()
-    }
-
-    /// Whether the pool may serve although too few members are usable.
-    pub(super) fn may_panic(&self) -> bool {
-        !self.takers.is_empty()
+    pub(super) fn standing(&self) -> Standing {
+        self.standing
     }
 }

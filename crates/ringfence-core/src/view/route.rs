@@ -6,14 +6,16 @@ use std::{
     },
 };
 
-use super::PoolView;
-use crate::routing::Stage;
+use super::{PoolView, judge::Choice};
+use crate::routing::{Spill, Stage};
 
-/// The stages of one set of request tags, judged against one view.
+/// The stages of one kind of requests, judged against one view.
 #[derive(Clone, Debug)]
 pub struct Route {
     stages: Box<[StageOutcome]>,
-    chosen: Option<(usize, Arc<PoolView>)>,
+    first: Option<Choice<PoolView>>,
+    /// Where the keys go that leave the first, in order.
+    further: Box<[Choice<PoolView>]>,
     used: Arc<AtomicBool>,
 }
 
@@ -23,30 +25,83 @@ pub struct Route {
 pub struct StageOutcome {
     /// The stage.
     pub stage: Stage,
-    /// Instances that match.
+    /// Instances of its pool.
     pub members: usize,
     /// Those of them that take traffic, are healthy and are not ejected.
     pub usable: usize,
+    /// Share of the keys that it passes on to the next stage that can serve, in permille.
+    pub spilled: u16,
+}
+
+/// Which of a route's pools serves a request.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Chosen<'a> {
+    /// Place of the stage; above 0, earlier ones had too few usable instances, or the key left them.
+    pub stage: usize,
+    /// Its pool.
+    pub pool: &'a PoolView,
+    /// Whether an earlier stage could have served and the key [left](Spill) it.
+    pub is_spilled: bool,
 }
 
 impl Route {
     pub(super) fn new(
         stages: Vec<StageOutcome>,
-        chosen: Option<(usize, Arc<PoolView>)>,
+        choices: Vec<Choice<PoolView>>,
         used: Arc<AtomicBool>,
     ) -> Self {
+        let mut choices = choices.into_iter();
         Self {
             stages: stages.into(),
-            chosen,
+            first: choices.next(),
+            further: choices.collect(),
             used,
         }
     }
 
-    /// The pool that serves: that of the first stage with enough usable instances, else that of the first whose pool is in
-    /// panic; `None` when there is none. The number is the stage's place, so 0 means that nothing was fallen back from.
+    /// The pool that serves, or most keys where some [spill](Spill) over: that of the first stage with enough usable instances,
+    /// else of the first with any, else of the first whose pool is in panic; `None` when there is none. The number is the stage's
+    /// place, so 0 means that nothing was fallen back from.
     #[must_use]
     pub fn chosen(&self) -> Option<(usize, &PoolView)> {
-        self.chosen.as_ref().map(|(stage, pool)| (*stage, &**pool))
+        self.first.as_ref().map(|first| (first.stage, &*first.pool))
+    }
+
+    /// The pool that serves a request with this key. One without draws: its share spills over too.
+    #[inline]
+    #[must_use]
+    pub fn choose(&self, key: Option<&[u8]>, draw: impl FnOnce() -> u64) -> Option<Chosen<'_>> {
+        let first = self.first.as_ref()?;
+        let chosen = Chosen {
+            stage: first.stage,
+            pool: &first.pool,
+            is_spilled: false,
+        };
+        if first.spilled == 0 {
+            return Some(chosen);
+        }
+        Some(match key {
+            Some(key) => self.spill(chosen, key),
+            None => self.spill(chosen, &draw().to_le_bytes()),
+        })
+    }
+
+    fn spill<'a>(&'a self, first: Chosen<'a>, key: &[u8]) -> Chosen<'a> {
+        let mut chosen = first;
+        let mut leaving = self.first.as_ref().map_or(0, |first| first.spilled);
+        for next in &self.further {
+            if !Spill::takes(leaving, chosen.stage, key) {
+                break;
+            }
+            chosen = Chosen {
+                stage: next.stage,
+                pool: &next.pool,
+                is_spilled: true,
+            };
+            leaving = next.spilled;
+        }
+        chosen
     }
 
     /// What was tried, in order.
@@ -77,17 +132,14 @@ impl Route {
 impl fmt::Display for StageOutcome {
     /// `[version=gray: 1 usable of 2]`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let strict = if matches!(self.stage, Stage::StopIfRegistered(_)) {
-            "strict "
-        } else {
-            ""
-        };
         write!(
             f,
-            "[{strict}{}: {} usable of {}]",
-            self.stage.selector(),
-            self.usable,
-            self.members
-        )
+            "[{}: {} usable of {}",
+            self.stage, self.usable, self.members
+        )?;
+        if self.spilled > 0 {
+            write!(f, ", {} permille go on", self.spilled)?;
+        }
+        f.write_str("]")
     }
 }

@@ -1,38 +1,119 @@
-//! Chooses the instances for a request.
+//! Chooses who decides a request, and by that its instances.
 
 use std::borrow::Borrow as _;
 
 use http::request::Parts;
-use ringfence_balancer::{Decision, PickError, PickRequest};
+use ringfence_balancer::{Current, Decision, MissingKey, PickError, PickRequest, Suggestion};
 use ringfence_core::RequestTags;
+use ringfence_policy::{Decides, RequestHead};
 
-use crate::error::Error;
+use crate::baseline::Kind;
 use crate::key;
 use crate::settings::Settings;
 
-/// Picks; waits for the first view if there is none yet, and says whether it did.
-pub(super) async fn decide(settings: &Settings, head: &Parts) -> Result<(Decision, bool), Error> {
-    let balancer = &settings.balancer;
-    let failed = |error| Error::from_pick(error, &settings.service);
-    match pick(settings, head) {
-        Err(PickError::NotReady { .. }) => {
-            balancer.ready().await.map_err(failed)?;
-            let decision = pick(settings, head).map_err(failed)?;
-            Ok((decision, true))
+/// Where a request goes.
+pub(super) enum Way<S> {
+    /// To these instances.
+    Chosen(Decision),
+    /// As it is into the inner client.
+    Untouched {
+        service: S,
+        /// What the policy would have done, if that is to be compared.
+        observed: Option<Box<Suggestion>>,
+    },
+}
+
+/// Decides by what is known now. `untouched` takes the request if the policy does not decide.
+pub(super) fn decide<S>(
+    settings: &Settings,
+    head: &mut Parts,
+    untouched: &mut Option<S>,
+) -> Result<Way<S>, PickError> {
+    let decided = settings.balancer.read(|current| {
+        let (by, observed) = by_policy(settings, current, head);
+        if let Some(decision) = by {
+            return decision.map(Way::Chosen);
         }
-        picked => Ok((picked.map_err(failed)?, false)),
+        if let Some(service) = untouched.take() {
+            let observed = observed.map(Box::new);
+            return Ok(Way::Untouched { service, observed });
+        }
+        let decision = by_baseline(settings, current, head)?;
+        if let Some(suggestion) = observed {
+            let actual = decision.instance().id().as_str();
+            settings.balancer.observed(&suggestion, Some(actual));
+        }
+        Ok(Way::Chosen(decision))
+    });
+    match decided {
+        Ok(way) => way,
+        // What the client can do by itself is not held up by a registry.
+        Err(error) => match untouched.take_if(|_| !would_decide(settings, head)) {
+            Some(service) => Ok(Way::Untouched {
+                service,
+                observed: None,
+            }),
+            None => Err(error),
+        },
     }
 }
 
-fn pick(settings: &Settings, head: &Parts) -> Result<Decision, PickError> {
-    let Settings {
-        balancer,
-        keys,
-        retry,
-        ..
-    } = settings;
-    let mut request = PickRequest::new();
-    let key = key::find(keys, head, balancer.config().max_key_len());
+/// Whether the policy will decide the request once there is a view.
+fn would_decide(settings: &Settings, head: &Parts) -> bool {
+    let policy = settings.balancer.latest_policy();
+    let Some(policy) = policy.filter(|_| settings.balancer.is_policy_on()) else {
+        return false;
+    };
+    let evaluation = policy.evaluate(&RequestHead::from(head), 0);
+    evaluation.is_some_and(|evaluation| evaluation.decides == Decides::Policy)
+}
+
+type ByPolicy = (Option<Result<Decision, PickError>>, Option<Suggestion>);
+
+/// The decision, or what it would be if it is only to be compared, or neither.
+fn by_policy(settings: &Settings, current: Current<'_>, head: &mut Parts) -> ByPolicy {
+    let Some(policy) = current.policy() else {
+        return (None, None);
+    };
+    let Some(evaluation) = current.evaluate(&RequestHead::from(&*head)) else {
+        return (None, None);
+    };
+    match evaluation.decides {
+        Decides::Policy => {}
+        Decides::Baseline => return (None, None),
+        Decides::BaselineObserved => return (None, Some(current.suggest(&evaluation))),
+    }
+    let decision = current.pick_by(&evaluation, settings.max_candidates());
+    let rule = evaluation.rule_index();
+    drop(evaluation);
+    for name in policy.stripped(rule) {
+        head.headers.remove(name);
+    }
+    (Some(decision), None)
+}
+
+fn by_baseline(
+    settings: &Settings,
+    current: Current<'_>,
+    head: &Parts,
+) -> Result<Decision, PickError> {
+    let request = PickRequest::new().with_max_candidates(settings.max_candidates());
+    match settings.baseline.kind {
+        Kind::Routing => by_routing(settings, current, head, request),
+        Kind::RoundRobin => current.pick(&request.with_missing_key(MissingKey::RoundRobin)),
+        Kind::P2c | Kind::Untouched => current.pick(&request.with_missing_key(MissingKey::P2c)),
+    }
+}
+
+fn by_routing(
+    settings: &Settings,
+    current: Current<'_>,
+    head: &Parts,
+    request: PickRequest<'_>,
+) -> Result<Decision, PickError> {
+    let longest = settings.balancer.config().max_key_len();
+    let key = key::find(&settings.keys, head, longest);
+    let mut request = request;
     if let Some(key) = &key {
         let bytes: &[u8] = key.borrow();
         request = request.with_key(bytes);
@@ -40,8 +121,5 @@ fn pick(settings: &Settings, head: &Parts) -> Result<Decision, PickError> {
     if let Some(tags) = head.extensions.get::<RequestTags>() {
         request = request.with_tags(tags);
     }
-    if !retry.may_hop() {
-        request = request.with_max_candidates(1);
-    }
-    balancer.pick(&request)
+    current.pick(&request)
 }

@@ -3,21 +3,25 @@
 mod choose;
 mod failed;
 mod in_hand;
+mod pass;
 mod trail;
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 
+use http::request::Parts;
 use http::{Request, Response};
-use ringfence_balancer::{Candidate, FailureKind, Outcome};
+use ringfence_balancer::{Candidate, Decision, FailureKind, Outcome, PickError};
 use ringfence_core::RequestTags;
+use ringfence_policy::{GrayTag, TrustedTags};
 use tokio::time::{Instant, timeout_at};
 use tower_service::Service;
 
-use self::choose::decide;
+use self::choose::{Way, decide};
 use self::failed::{Cost, Failed, status_text};
 use self::in_hand::InHand;
+use self::pass::pass;
 use self::trail::Trail;
 use crate::body::{Limit, RequestBody, ResponseBody};
 use crate::classify::{Failure, Verdict};
@@ -30,7 +34,7 @@ use crate::{RoutingKey, deadline};
 type Answer<R> = Response<ResponseBody<R>>;
 
 pub(crate) async fn run<S, B>(
-    mut transport: S,
+    transport: S,
     settings: Arc<Settings>,
     request: Request<B>,
 ) -> Result<Answer<S::ResponseBody>, S::Error>
@@ -38,19 +42,48 @@ where
     S: Transport<B>,
     B: RequestBody,
 {
-    let deadline = deadline::from_headers(request.headers());
+    let answer = call(transport, &settings, request).await;
+    answer.map_err(S::Error::from)
+}
+
+async fn call<S, B>(
+    mut transport: S,
+    settings: &Settings,
+    request: Request<B>,
+) -> Result<Answer<S::ResponseBody>, Error>
+where
+    S: Transport<B>,
+    B: RequestBody,
+{
+    let (mut head, body) = request.into_parts();
+    let deadline = deadline::from_headers(&head.headers);
     let mut trail = Trail::default();
+    let mut untouched = settings.untouched(&transport);
+    let mut way = decide(settings, &mut head, &mut untouched);
+    let waited = matches!(way, Err(PickError::NotReady { .. }));
+    if waited {
+        way = match until(deadline, settings.balancer.ready()).await {
+            Some(Ok(())) => decide(settings, &mut head, &mut untouched),
+            Some(Err(error)) => Err(error),
+            None => return Err(trail.late(settings)),
+        };
+    }
+    let way = way.map_err(|error| Error::from_pick(error, &settings.service));
+    let decision = match way? {
+        Way::Chosen(decision) => decision,
+        Way::Untouched { service, observed } => {
+            let request = Request::from_parts(head, body);
+            return pass(service, settings, request, observed).await;
+        }
+    };
     let mut call = Call {
         transport: &mut transport,
-        settings: &settings,
+        settings,
         deadline,
     };
-    let answer = until(deadline, call.run(request, &mut trail)).await;
-    let answer = answer.unwrap_or_else(|| {
-        trail.out_of_time();
-        Err(trail.fail(&settings, ErrorKind::DeadlineExceeded, None))
-    });
-    answer.map_err(S::Error::from)
+    let answer = call.run(head, body, &decision, waited, &mut trail);
+    let answer = until(deadline, answer).await;
+    answer.unwrap_or_else(|| Err(trail.late(settings)))
 }
 
 /// `None` when the time came first. Without a limit no timer is made.
@@ -73,20 +106,23 @@ struct Call<'a, S> {
 impl<S> Call<'_, S> {
     async fn run<B>(
         &mut self,
-        request: Request<B>,
+        mut head: Parts,
+        body: B,
+        decision: &Decision,
+        waited: bool,
         trail: &mut Trail,
     ) -> Result<Answer<S::ResponseBody>, Error>
     where
         S: Transport<B>,
         B: RequestBody,
     {
-        let (mut head, body) = request.into_parts();
-        let (decision, waited) = decide(self.settings, &head).await?;
         let idempotent = self.settings.retry.is_idempotent(&head);
         // All of them have been read; taken out, they need no copy for a further attempt.
         trail.decided(decision.pool());
         head.extensions.remove::<RequestTags>();
         head.extensions.remove::<RoutingKey>();
+        head.extensions.remove::<GrayTag>();
+        head.extensions.remove::<TrustedTags>();
         head.extensions.remove::<Idempotent>();
 
         let mut in_hand = InHand::new(head, body);

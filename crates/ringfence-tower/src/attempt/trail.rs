@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use ringfence_balancer::{Candidate, FailureKind, InFlight, Outcome};
-use ringfence_core::Selector;
+use ringfence_core::PoolSpec;
 
 use crate::body::Tracker;
 use crate::classify::{Classify, Verdict};
@@ -19,14 +19,14 @@ use crate::transport::Rejection;
 #[derive(Default)]
 pub(super) struct Trail {
     /// What the candidates have in common.
-    pool: Option<Arc<Selector>>,
+    pool: Option<Arc<PoolSpec>>,
     failed: Vec<FailedAttempt>,
     running: Option<InFlight>,
     sent: bool,
 }
 
 impl Trail {
-    pub(super) fn decided(&mut self, pool: &Arc<Selector>) {
+    pub(super) fn decided(&mut self, pool: &Arc<PoolSpec>) {
         self.pool = Some(Arc::clone(pool));
     }
 
@@ -58,7 +58,7 @@ impl Trail {
     }
 
     /// The deadline passed during the running attempt.
-    pub(super) fn out_of_time(&mut self) {
+    fn out_of_time(&mut self) {
         // One that waits for a local limit has not asked the instance yet.
         let outcome = if self.sent {
             Outcome::Failure(FailureKind::Timeout)
@@ -66,6 +66,12 @@ impl Trail {
             Outcome::Neutral
         };
         self.ended(outcome, "no response before the deadline");
+    }
+
+    /// The error of a call whose deadline passed.
+    pub(super) fn late(&mut self, settings: &Settings) -> Error {
+        self.out_of_time();
+        self.fail(settings, ErrorKind::DeadlineExceeded, None)
     }
 
     /// The running attempt goes on in the response body.

@@ -166,6 +166,15 @@ impl<B: Body> ResponseBody<B> {
         }
     }
 
+    /// A body that is no business of the layer.
+    pub(crate) fn untracked(inner: B) -> Self {
+        Self {
+            inner,
+            tracker: None,
+            limit: None,
+        }
+    }
+
     #[must_use]
     pub(crate) fn with_limit(mut self, limit: Limit<B::Error>) -> Self {
         // A body that has ended cannot be late.

@@ -95,6 +95,12 @@ pub trait Transport<B>: Clone + Send + 'static {
     /// A [`Rejection`], which ends the request.
     fn prepare(&self, head: &mut Parts, target: &Target<'_>) -> Result<(), Rejection>;
 
+    /// The service that takes a request as it is and finds the instance by itself, for
+    /// [`Baseline::untouched`](crate::Baseline::untouched). Without one (the default) there is always an instance chosen.
+    fn untouched(&self) -> Option<Self::Service> {
+        None
+    }
+
     /// How an [`Error`] becomes one of a response body. Where there is a way, the deadline of a
     /// call ends its response body too; without one (the default) it ends with the response head.
     #[must_use]

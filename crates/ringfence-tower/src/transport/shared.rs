@@ -32,6 +32,10 @@ where
         Ok(self.clone())
     }
 
+    fn untouched(&self) -> Option<S> {
+        Some(self.clone())
+    }
+
     fn prepare(&self, head: &mut Parts, target: &Target<'_>) -> Result<(), Rejection> {
         let origin = target.origin();
         let origin = origin

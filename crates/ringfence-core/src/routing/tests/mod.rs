@@ -2,13 +2,7 @@ use super::*;
 use crate::pool::{Attribute, Match};
 
 fn shown(stages: &[Stage]) -> Vec<String> {
-    stages
-        .iter()
-        .map(|stage| match stage {
-            Stage::Try(selector) => selector.to_string(),
-            Stage::StopIfRegistered(selector) => format!("stop if {selector}"),
-        })
-        .collect()
+    stages.iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -45,7 +39,7 @@ fn later_rules_give_way_first_and_a_tenant_stays_on_its_own_instances() {
             "version=gray, tenant=t",
             "version!=gray, zone=z, tenant=t",
             "version!=gray, tenant=t",
-            "stop if tenant=t",
+            "strict tenant=t",
             "version=gray, zone=z, tenant absent",
             "version=gray, tenant absent",
             "version!=gray, zone=z, tenant absent",
@@ -121,3 +115,6 @@ fn request_tags_are_normalised_and_sized() {
     assert_eq!(tags.text_len(), 4 + 4 + 4);
     assert!(tags.with_version("").with_tag("lane", " ").is_empty());
 }
+
+mod plans;
+mod spilling;

@@ -3,8 +3,9 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::*;
 use crate::{
     instance::Instance,
-    pool::{Attribute, Match},
-    routing::{Fallback, TagRouting, TagRule},
+    pool::{Attribute, Match, Pool, Selector},
+    ring::KeyHash,
+    routing::{Fallback, RequestTags, TagRouting, TagRule},
 };
 
 fn instance(id: &str) -> crate::InstanceBuilder {
@@ -12,7 +13,12 @@ fn instance(id: &str) -> crate::InstanceBuilder {
 }
 
 fn view(instances: impl IntoIterator<Item = crate::InstanceBuilder>) -> View {
-    View::first(ViewConfig::default(), snapshot(instances), |_| false)
+    View::first(
+        ViewConfig::default(),
+        RoutePlans::default(),
+        snapshot(instances),
+        |_| false,
+    )
 }
 
 fn snapshot(instances: impl IntoIterator<Item = crate::InstanceBuilder>) -> Arc<Snapshot> {
@@ -43,7 +49,7 @@ fn a_panic_threshold_above_all_is_refused() {
 
 /// All instances that requests with these tags can reach, by id.
 fn reach(view: &View, tags: &RequestTags) -> BTreeSet<String> {
-    let route = view.resolve(tags);
+    let route = view.resolve(&tags.clone().into());
     let Some((_, pool)) = route.chosen() else {
         return BTreeSet::new();
     };
@@ -107,10 +113,12 @@ fn a_tenant_whose_own_instances_are_all_down_stays_on_them_or_fails() {
         "panic serves from the own pool"
     );
     let strict = panic_below(0);
-    let view = View::first(strict, snapshot(instances()), |_| false);
+    let view = View::first(strict, RoutePlans::default(), snapshot(instances()), |_| {
+        false
+    });
     assert_eq!(reach(&view, &tags), set(&[]));
     let outcomes: Vec<_> = view
-        .resolve(&tags)
+        .resolve(&tags.clone().into())
         .stages()
         .iter()
         .map(ToString::to_string)
@@ -130,7 +138,7 @@ fn a_pool_without_usable_instances_falls_through_like_an_empty_one() {
         instance("stable-1"),
         instance("stable-2"),
     ]);
-    let route = view.resolve(&RequestTags::new().with_version("gray"));
+    let route = view.resolve(&RequestTags::new().with_version("gray").into());
     let (stage, pool) = route.chosen().expect("a pool");
     assert_eq!((stage, pool.usable_count(), pool.is_panic()), (1, 2, false));
 }
@@ -149,10 +157,15 @@ fn health_and_ejection_are_ignored_below_the_panic_threshold_only() {
         (0, 100, 4, false),
         (3, 0, 1, false),
     ] {
-        let view = View::first(panic_below(threshold), snapshot(four()), |index| {
-            index < ejected
-        });
-        let route = view.route(&RequestTags::new()).expect("prepared");
+        let view = View::first(
+            panic_below(threshold),
+            RoutePlans::default(),
+            snapshot(four()),
+            |index| index < ejected,
+        );
+        let route = view
+            .route(PlanId::ROUTING, &RequestTags::new())
+            .expect("prepared");
         let (_, pool) = route.chosen().expect("a pool");
         assert_eq!(
             (pool.eligible().len(), pool.is_panic()),
@@ -160,9 +173,14 @@ fn health_and_ejection_are_ignored_below_the_panic_threshold_only() {
             "{ejected} of 4 out at {threshold} %"
         );
     }
-    let view = View::first(panic_below(0), snapshot(four()), |_| true);
+    let view = View::first(
+        panic_below(0),
+        RoutePlans::default(),
+        snapshot(four()),
+        |_| true,
+    );
     assert!(
-        view.route(&RequestTags::new())
+        view.route(PlanId::ROUTING, &RequestTags::new())
             .expect("prepared")
             .chosen()
             .is_none()
@@ -182,9 +200,16 @@ fn panic_reaches_unhealthy_but_never_disabled_or_drained_instances() {
 #[test]
 fn owners_in_full_panic_are_those_without_any_failure() {
     let well = view((0..4).map(|i| instance(&format!("i{i}"))));
-    let all_out = well.next(Arc::clone(well.snapshot()), [], |_| true);
+    let all_out = well.next(
+        RoutePlans::default(),
+        Arc::clone(well.snapshot()),
+        [],
+        |_| true,
+    );
     let owner = |view: &View, key: u32| {
-        let route = view.route(&RequestTags::new()).expect("prepared");
+        let route = view
+            .route(PlanId::ROUTING, &RequestTags::new())
+            .expect("prepared");
         let (_, pool) = route.chosen().expect("a pool");
         pool.walk(view.config().ring().hash_key(&key.to_le_bytes()))
             .next()
@@ -196,15 +221,25 @@ fn owners_in_full_panic_are_those_without_any_failure() {
 fn a_change_of_health_or_ejection_keeps_every_ring() {
     let tags = RequestTags::new().with_zone("a");
     let before = view([instance("x").zone("a"), instance("y").zone("b")]);
-    let before = before.next(Arc::clone(before.snapshot()), [tags.clone()], |_| false);
+    let before = before.next(
+        RoutePlans::default(),
+        Arc::clone(before.snapshot()),
+        [tags.clone().into()],
+        |_| false,
+    );
     let sick = snapshot([
         instance("x").zone("a").healthy(false),
         instance("y").zone("b"),
     ]);
-    let after = before.next(sick, [tags.clone()], |index| index == 1);
+    let after = before.next(
+        RoutePlans::default(),
+        sick,
+        [tags.clone().into()],
+        |index| index == 1,
+    );
     let ring = |view: &View, tags: &RequestTags| {
         let (_, pool) = view
-            .route(tags)
+            .route(PlanId::ROUTING, tags)
             .expect("prepared")
             .chosen()
             .expect("a pool");
@@ -226,10 +261,15 @@ fn pools_of_the_same_members_share_one_ring() {
         instance("c").tenant("t"),
     ]);
     let zoned = RequestTags::new().with_zone("z");
-    let view = view.next(Arc::clone(view.snapshot()), [zoned.clone()], |_| false);
+    let view = view.next(
+        RoutePlans::default(),
+        Arc::clone(view.snapshot()),
+        [zoned.clone().into()],
+        |_| false,
+    );
     let ring = |tags: &RequestTags| {
         let (_, pool) = view
-            .route(tags)
+            .route(PlanId::ROUTING, tags)
             .expect("prepared")
             .chosen()
             .expect("a pool");
@@ -242,12 +282,22 @@ fn pools_of_the_same_members_share_one_ring() {
 fn use_of_a_route_is_noted_across_views() {
     let tags = RequestTags::new().with_zone("z");
     let first = view([instance("a")]);
-    let second = first.next(Arc::clone(first.snapshot()), [tags.clone()], |_| false);
-    let third = second.next(Arc::clone(second.snapshot()), [tags.clone()], |_| false);
-    let route = |view: &View| Arc::clone(view.route(&tags).expect("prepared"));
+    let second = first.next(
+        RoutePlans::default(),
+        Arc::clone(first.snapshot()),
+        [tags.clone().into()],
+        |_| false,
+    );
+    let third = second.next(
+        RoutePlans::default(),
+        Arc::clone(second.snapshot()),
+        [tags.clone().into()],
+        |_| false,
+    );
+    let route = |view: &View| Arc::clone(view.route(PlanId::ROUTING, &tags).expect("prepared"));
     route(&second).mark_used();
     assert!(route(&third).take_used() && !route(&third).take_used());
-    assert!(first.route(&tags).is_none());
+    assert!(first.route(PlanId::ROUTING, &tags).is_none());
 }
 
 #[test]
@@ -263,7 +313,7 @@ fn a_strict_rule_gives_no_pool_instead_of_another_one() {
         instance("b").tag("lane", "blue"),
         instance("d"),
     ];
-    let view = View::first(config, snapshot(lanes), |_| false);
+    let view = View::first(config, RoutePlans::default(), snapshot(lanes), |_| false);
     let lane = |value: &str| reach(&view, &RequestTags::new().with_tag("lane", value));
     assert_eq!(lane("gray"), set(&["a"]));
     assert_eq!(lane("gray "), set(&["a"]), "trimmed as instances' tags are");
@@ -276,20 +326,28 @@ fn a_strict_rule_gives_no_pool_instead_of_another_one() {
 fn a_pools_selector_is_told_by_equal_copies_that_outlive_views() {
     let tags = RequestTags::new().with_zone("z");
     let first = view([instance("a").zone("z"), instance("b")]);
-    let second = first.next(Arc::clone(first.snapshot()), [tags.clone()], |_| false);
-    let third = second.next(snapshot([instance("a").zone("z")]), [tags.clone()], |_| {
-        false
-    });
+    let second = first.next(
+        RoutePlans::default(),
+        Arc::clone(first.snapshot()),
+        [tags.clone().into()],
+        |_| false,
+    );
+    let third = second.next(
+        RoutePlans::default(),
+        snapshot([instance("a").zone("z")]),
+        [tags.clone().into()],
+        |_| false,
+    );
     let (resolved, second, third) = (
-        first.resolve(&tags),
-        second.route(&tags),
-        third.route(&tags),
+        first.resolve(&tags.clone().into()),
+        second.route(PlanId::ROUTING, &tags),
+        third.route(PlanId::ROUTING, &tags),
     );
     let (second, third) = (second.expect("prepared"), third.expect("prepared"));
     let selector = |route: &Route, spread| {
         let (_, pool) = route.chosen().expect("a pool");
-        assert_eq!(**pool.selector(spread), *pool.pool().selector());
-        Arc::clone(pool.selector(spread))
+        assert_eq!(**pool.spec(spread), *pool.pool().spec());
+        Arc::clone(pool.spec(spread))
     };
     for spread in [0, 1, 7, u64::MAX] {
         assert_eq!(selector(&resolved, spread), selector(second, spread));
@@ -300,3 +358,6 @@ fn a_pools_selector_is_told_by_equal_copies_that_outlive_views() {
     }
     assert!(!Arc::ptr_eq(&selector(second, 0), &selector(second, 1)));
 }
+
+mod plans;
+mod spilling;

@@ -1,0 +1,124 @@
+//! Which stages of a plan serve, given what is known of the instances.
+
+use std::sync::Arc;
+
+use super::StageOutcome;
+use crate::{pool::Pool, routing::Stage};
+
+/// What is known of the members of a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Standing {
+    /// Members that take traffic, are healthy and not ejected.
+    pub(super) usable: usize,
+    /// Members that take traffic, whatever their health.
+    pub(super) takers: usize,
+    /// Weight of the usable ones.
+    pub(super) usable_weight: u64,
+    /// Weight of those that take traffic.
+    pub(super) weight: u64,
+}
+
+/// Goes through stages up to the one that serves whatever keys are left.
+#[derive(Debug)]
+pub(super) struct Judge {
+    may_panic: bool,
+    outcomes: Vec<StageOutcome>,
+    choices: Vec<Choice<Pool>>,
+    /// Serves where no stage has enough: the first with any usable instance, else the first that may serve in panic.
+    last_resort: Option<(bool, Choice<Pool>)>,
+}
+
+/// A stage that serves, at least some keys.
+#[derive(Clone, Debug)]
+pub(super) struct Choice<P> {
+    /// Its place.
+    pub(super) stage: usize,
+    pub(super) pool: Arc<P>,
+    /// Share of the keys that leave it, in permille; 0 for the last one.
+    pub(super) spilled: u16,
+}
+
+impl<P> Choice<P> {
+    pub(super) fn map<Q>(self, pool: impl FnOnce(Arc<P>) -> Arc<Q>) -> Choice<Q> {
+        Choice {
+            stage: self.stage,
+            pool: pool(self.pool),
+            spilled: self.spilled,
+        }
+    }
+}
+
+impl Judge {
+    pub(super) fn new(panic_threshold: u8) -> Self {
+        Self {
+            may_panic: panic_threshold > 0,
+            outcomes: Vec::new(),
+            choices: Vec::new(),
+            last_resort: None,
+        }
+    }
+
+    /// Judges the next stage; true if it is the last that matters.
+    pub(super) fn is_end(&mut self, stage: Stage, pool: Arc<Pool>, standing: Standing) -> bool {
+        let (place, members) = (self.outcomes.len(), pool.len());
+        let serves = stage.is_served_by(standing.usable, members);
+        let mut spilled = 0;
+        let is_end = match &stage {
+            Stage::StopIfRegistered(_) => members > 0,
+            Stage::Try { spill, .. } if serves => {
+                spilled = spill.map_or(0, |spill| {
+                    spill.share(standing.usable_weight, standing.weight)
+                });
+                self.choices.push(Choice {
+                    stage: place,
+                    pool,
+                    spilled,
+                });
+                spilled == 0
+            }
+            Stage::Try { .. } => {
+                self.note_last_resort(place, pool, standing);
+                false
+            }
+        };
+        self.outcomes.push(StageOutcome {
+            stage,
+            members,
+            usable: standing.usable,
+            spilled,
+        });
+        is_end
+    }
+
+    fn note_last_resort(&mut self, stage: usize, pool: Arc<Pool>, standing: Standing) {
+        let has_usable = standing.usable > 0;
+        let serves = has_usable || self.may_panic && standing.takers > 0;
+        let is_better = match self.last_resort {
+            None => true,
+            Some((had_usable, _)) => has_usable && !had_usable,
+        };
+        if serves && is_better {
+            let choice = Choice {
+                stage,
+                pool,
+                spilled: 0,
+            };
+            self.last_resort = Some((has_usable, choice));
+        }
+    }
+
+    pub(super) fn done(mut self) -> (Vec<StageOutcome>, Vec<Choice<Pool>>) {
+        // Nobody is left whom the last one could pass anything on to.
+        if let Some(last) = self.choices.last_mut() {
+            last.spilled = 0;
+            if let Some(outcome) = self.outcomes.get_mut(last.stage) {
+                outcome.spilled = 0;
+            }
+        }
+        if self.choices.is_empty() {
+            self.choices
+                .extend(self.last_resort.map(|(_, choice)| choice));
+        }
+        (self.outcomes, self.choices)
+    }
+}

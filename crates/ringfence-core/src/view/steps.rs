@@ -1,0 +1,122 @@
+//! The way of a key around the ring, with everyone it passes: for explanations, not for requests.
+
+use std::fmt;
+
+use super::{PoolView, View};
+use crate::{instance::Instance, ring::KeyHash};
+
+/// An instance on the way of a key around the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WalkStep {
+    /// Its place in [`Snapshot::instances`](crate::Snapshot::instances).
+    pub place: usize,
+    /// Whether it may serve the key, or why not.
+    pub verdict: StepVerdict,
+}
+
+/// Whether an instance may serve a key, or why not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StepVerdict {
+    /// It may.
+    Candidate,
+    /// It may, but there are enough before it.
+    BeyondAttempts,
+    /// It is not in the pool.
+    NotAMember,
+    /// It is switched off.
+    Disabled,
+    /// Its weight is 0.
+    Drained,
+    /// The registry says that it is not healthy.
+    Unhealthy,
+    /// It kept failing and is out for a time.
+    Ejected,
+}
+
+impl StepVerdict {
+    /// A word or two for it, such as `not a member`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Candidate => "candidate",
+            Self::BeyondAttempts => "over max_attempts",
+            Self::NotAMember => "not a member",
+            Self::Disabled => "disabled",
+            Self::Drained => "drained",
+            Self::Unhealthy => "unhealthy",
+            Self::Ejected => "ejected",
+        }
+    }
+}
+
+impl fmt::Display for StepVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl View {
+    /// Everyone whom a key passes on its way around the ring of a pool of this view, each once, clockwise: the first `attempts`
+    /// candidates are those of [`PoolView::walk`]. Behind them come the pool's members that are not on the ring.
+    ///
+    /// On a ring of its own a pool's key meets nobody but members.
+    pub fn steps<'a>(
+        &'a self,
+        pool: &'a PoolView,
+        key: KeyHash,
+        attempts: usize,
+    ) -> impl Iterator<Item = WalkStep> + 'a {
+        let members = pool.pool().members();
+        let own = pool.pool().spec().ring_seed().and(pool.ring());
+        let ring = own.unwrap_or(&self.whole);
+        let on_ring = ring.walk(key).filter_map(move |member| match own {
+            Some(_) => members.get(member as usize).copied(),
+            None => Some(member),
+        });
+        let off_ring = members.iter().copied().filter(|&place| {
+            let instance = self.snapshot.instances().get(place as usize);
+            instance.is_some_and(|instance| !instance.takes_traffic())
+        });
+        let mut left = attempts;
+        on_ring.chain(off_ring).map(move |place| {
+            let verdict = match self.verdict(pool, place) {
+                StepVerdict::Candidate if left == 0 => StepVerdict::BeyondAttempts,
+                verdict => verdict,
+            };
+            left -= usize::from(verdict == StepVerdict::Candidate);
+            WalkStep {
+                place: place as usize,
+                verdict,
+            }
+        })
+    }
+
+    fn verdict(&self, pool: &PoolView, place: u32) -> StepVerdict {
+        let instance = self.snapshot.instances().get(place as usize);
+        let is_member = pool.pool().members().binary_search(&place).is_ok();
+        let Some(instance) = instance.filter(|_| is_member) else {
+            return StepVerdict::NotAMember;
+        };
+        let is_out = self.out.get(place as usize).copied().unwrap_or(false);
+        match why_not(instance, is_out) {
+            Some(StepVerdict::Unhealthy | StepVerdict::Ejected) if pool.is_panic() => {
+                StepVerdict::Candidate
+            }
+            verdict => verdict.unwrap_or(StepVerdict::Candidate),
+        }
+    }
+}
+
+fn why_not(instance: &Instance, is_out: bool) -> Option<StepVerdict> {
+    if !instance.is_enabled() {
+        Some(StepVerdict::Disabled)
+    } else if !instance.takes_traffic() {
+        Some(StepVerdict::Drained)
+    } else if !instance.is_healthy() {
+        Some(StepVerdict::Unhealthy)
+    } else {
+        is_out.then_some(StepVerdict::Ejected)
+    }
+}

@@ -1,0 +1,99 @@
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{KeySource, Mode, PoolStage, RequestMatch, is_default};
+
+/// How the requests that it matches are routed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Its name in explanations, counters and reports; no other rule may have it.
+    pub name: String,
+    /// It matches where any of these does; default: all requests.
+    #[serde(default, rename = "match", skip_serializing_if = "is_default")]
+    pub matches: Vec<RequestMatch>,
+    /// Headers that name tags. Whether a client may do so, each entry says.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tags_from_headers: BTreeMap<String, TagFromHeader>,
+    /// Where the key is found: the first that yields one; default the request extension
+    /// [`RoutingKey`](crate::RoutingKey).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub key: Vec<KeySource>,
+    /// Name of a secret that the program gave. With it the ring sees a keyed hash of the key instead of the key, so that
+    /// nobody can make keys that all belong to one instance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keyed_hash: Option<String>,
+    /// What happens without a key; default [`MissingKey::P2c`].
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub missing_key: MissingKey,
+    /// Gray releases that its requests can be in, by name; the first that a request is in decides.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub gray: Vec<String>,
+    /// The pools, best first; default: instances of the version that the request's trusted tags ask for, then all that
+    /// belong to no gray release.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pools: Vec<PoolStage>,
+    /// Ends the search behind the first pool in which any instance is registered, usable or not; default false.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub strict: bool,
+    /// Bounds of its requests.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub limits: Limits,
+    /// How far it decides; default as the document.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub mode: Mode,
+}
+
+impl Rule {
+    /// A rule for all requests, with default settings.
+    #[must_use]
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// What a header says of a request's tags.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TagFromHeader {
+    /// The tag whose value it is.
+    pub tag: String,
+    /// Whether it is believed, because something in front of the program removes it from what clients send. Default false:
+    /// it is not looked at, and is taken out of the request so that nobody behind believes it either.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub trusted: bool,
+}
+
+/// What happens to a request without a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum MissingKey {
+    /// Of two instances drawn at random the one with fewer requests in flight (default).
+    #[default]
+    P2c,
+    /// One after the other.
+    RoundRobin,
+    /// Any.
+    Random,
+    /// The request fails.
+    Reject,
+}
+
+/// Bounds of the requests of a rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Instances that are tried for a request, the first included; default and at most as
+    /// the balancer has it, range 1..=8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
+    /// Longest key in bytes, after normalisation and as found; a longer one counts as absent. Default 1,024, range
+    /// 1..=1,048,576.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_key_len: Option<u32>,
+}

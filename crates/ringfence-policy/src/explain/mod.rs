@@ -1,0 +1,348 @@
+//! Telling how a request is decided, step by step.
+
+#[cfg(test)]
+mod tests;
+mod text;
+mod walk;
+
+use ringfence_core::{PlanId, RequestTags, TagValues, View};
+use serde::Serialize;
+
+use self::walk::{Walk, Wish};
+
+use crate::{
+    AuditReason, CompiledPolicy, Decides, Evaluation, GrayWhy, MissingKey, RequestHead, RoutingKey,
+    TenantMode, keys::Reading,
+};
+
+/// Bounds that the balancer sets, whatever the policy says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExplainLimits {
+    /// Instances that are tried at most.
+    pub attempts: usize,
+    /// Longest key in bytes; a longer one counts as absent.
+    pub max_key_len: usize,
+}
+
+/// Why a request fails before any instance is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Refusal {
+    /// No pool has a usable instance.
+    NoInstances,
+    /// It has no key, and must have one.
+    KeyRequired,
+}
+
+/// How a policy decides one request on one view, from its key to the instances that are tried. It can be serialised, and its
+/// text form is for people.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// Number of the view.
+    pub epoch: u64,
+    /// Fingerprint of the policy, in hexadecimal digits.
+    pub policy: String,
+    /// The rule, `default` for none of the document.
+    pub rule: String,
+    /// Place of the rule in the document; behind its last one for `default`.
+    pub rule_index: usize,
+    /// Who decides.
+    pub decides: Decides,
+    /// What each key source had, up to the one that was used.
+    pub sources: Vec<SourceExplanation>,
+    /// The key.
+    pub key: Option<KeyExplanation>,
+    /// What happens without a key.
+    pub missing_key: MissingKey,
+    /// Tags that are believed.
+    pub tags: Vec<TagExplanation>,
+    /// The tenant, and how it is kept apart.
+    pub tenant: Option<(String, TenantMode)>,
+    /// The gray release that the request is in, and why.
+    pub gray: Option<(String, GrayWhy)>,
+    /// The pools that were looked at, in order.
+    pub stages: Vec<StageExplanation>,
+    /// Place of the stage that serves; `None` where none can.
+    pub chosen: Option<usize>,
+    /// Whether the key left an earlier stage that could have served it.
+    pub is_spilled: bool,
+    /// Whom the key passes on its way around the ring, until there are enough to try; at most 256.
+    pub walk: Vec<StepExplanation>,
+    /// The instances to be tried, in order; empty without a key.
+    pub candidates: Vec<String>,
+    /// Why it fails without a try, if it does.
+    pub refused: Option<Refusal>,
+}
+
+/// What a key source had.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SourceExplanation {
+    /// The source.
+    pub source: String,
+    /// `key`, `absent`, `too long` or `malformed`.
+    pub outcome: &'static str,
+}
+
+/// A key on its way to the ring.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct KeyExplanation {
+    /// Where it is from.
+    pub source: String,
+    /// As it is in the request; bytes that are no text are escaped.
+    pub raw: String,
+    /// As the ring gets it, after the normalisers and the keyed hash.
+    pub normalised: String,
+    /// Mixed into its hash, for a salted tenant.
+    pub salt: u64,
+    /// Its place on the ring of the chosen pool, in hexadecimal digits; `None` where no pool can serve, or the key is longer
+    /// than the balancer allows.
+    pub hash: Option<String>,
+}
+
+/// A tag that is believed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TagExplanation {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// Why it is believed.
+    pub because: AuditReason,
+}
+
+/// A pool that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct StageExplanation {
+    /// What it is made of.
+    pub pool: String,
+    /// Instances that are registered.
+    pub members: usize,
+    /// Those that can be used.
+    pub usable: usize,
+    /// Thousandths of the keys that it passes on.
+    pub spilled: u16,
+}
+
+/// An instance on the way of the key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct StepExplanation {
+    /// Its id.
+    pub instance: String,
+    /// `candidate`, or why it is passed by.
+    pub verdict: &'static str,
+}
+
+impl CompiledPolicy {
+    /// Tells how a request is decided. The view must be one that was made with this policy's [`plans`](Self::plans).
+    /// `attempts` instances are tried unless the rule wants fewer. `None` while the policy is off for the request.
+    #[must_use]
+    pub fn explain(
+        &self,
+        head: &RequestHead<'_>,
+        draw: u64,
+        view: &View,
+        attempts: usize,
+    ) -> Option<Explanation> {
+        let limits = ExplainLimits {
+            attempts,
+            max_key_len: usize::MAX,
+        };
+        self.explain_within(head, draw, view, limits)
+    }
+
+    /// [`explain`](Self::explain) within the bounds of a balancer.
+    #[must_use]
+    pub fn explain_within(
+        &self,
+        head: &RequestHead<'_>,
+        draw: u64,
+        view: &View,
+        limits: ExplainLimits,
+    ) -> Option<Explanation> {
+        let evaluation = self.evaluate(head, draw)?;
+        Some(evaluation.explain(draw, view, limits))
+    }
+}
+
+impl Explanation {
+    /// Name in place of a rule's where no policy is in force.
+    pub const NO_RULE: &str = "none";
+
+    /// How a request is decided while no policy is in force: by the balancer's own routing, with the key of the extension
+    /// [`RoutingKey`] and the tags of the extension [`RequestTags`].
+    #[must_use]
+    pub fn without_policy(
+        head: &RequestHead<'_>,
+        draw: u64,
+        view: &View,
+        limits: ExplainLimits,
+        missing_key: MissingKey,
+    ) -> Self {
+        let none = RequestTags::new();
+        let tags = head.extensions.get::<RequestTags>().unwrap_or(&none);
+        let bytes = head.extensions.get::<RoutingKey>().map(|key| &*key.0);
+        let found = bytes.filter(|key| !key.is_empty());
+        let usable = found.filter(|key| key.len() <= limits.max_key_len);
+        let walk = Walk::of(
+            view,
+            tags,
+            &Wish {
+                plan: PlanId::ROUTING,
+                key: usable,
+                salt: 0,
+                missing_key,
+                attempts: limits.attempts,
+                draw,
+            },
+        );
+        let source = "extension".to_owned();
+        let outcome = match (usable, found) {
+            (Some(_), _) => "key",
+            (None, Some(_)) => "too long",
+            (None, None) => "absent",
+        };
+        let tags = tags.iter().map(|(attribute, value)| TagExplanation {
+            name: attribute.to_string(),
+            value: value.to_owned(),
+            because: AuditReason::Program,
+        });
+        Self {
+            epoch: view.epoch(),
+            policy: String::new(),
+            rule: Self::NO_RULE.to_owned(),
+            rule_index: 0,
+            decides: Decides::Baseline,
+            key: usable.map(|key| KeyExplanation {
+                source: source.clone(),
+                raw: shown(key),
+                normalised: shown(key),
+                salt: 0,
+                hash: walk.hash.clone(),
+            }),
+            sources: vec![SourceExplanation { source, outcome }],
+            missing_key,
+            tags: tags.collect(),
+            tenant: None,
+            gray: None,
+            stages: walk.stages,
+            chosen: walk.chosen,
+            is_spilled: walk.is_spilled,
+            walk: walk.steps,
+            candidates: walk.candidates,
+            refused: walk.refused,
+        }
+    }
+}
+
+impl Evaluation<'_> {
+    fn explain(&self, draw: u64, view: &View, limits: ExplainLimits) -> Explanation {
+        let usable = self.key_bytes();
+        let allowed = self.max_attempts.map_or(usize::MAX, |attempts| {
+            usize::try_from(attempts).unwrap_or(usize::MAX)
+        });
+        let walk = Walk::of(
+            view,
+            &self.tags,
+            &Wish {
+                plan: self.plan,
+                key: usable.filter(|key| key.len() <= limits.max_key_len),
+                salt: self.salt,
+                missing_key: self.missing_key,
+                attempts: limits.attempts.min(allowed),
+                draw,
+            },
+        );
+        let (mut key, sources) = self.explain_key();
+        if let Some(key) = &mut key {
+            key.hash = walk.hash;
+        }
+        Explanation {
+            epoch: view.epoch(),
+            policy: format!("{:016x}", self.policy.fingerprint()),
+            rule: self.rule().to_owned(),
+            rule_index: self.rule_index(),
+            decides: self.decides,
+            sources,
+            key,
+            missing_key: self.missing_key,
+            tags: self.explain_tags(),
+            tenant: self.tenant.map(|(name, mode)| (name.to_owned(), mode)),
+            gray: self
+                .gray
+                .as_ref()
+                .map(|gray| (gray.release.to_owned(), gray.why)),
+            stages: walk.stages,
+            chosen: walk.chosen,
+            is_spilled: walk.is_spilled,
+            walk: walk.steps,
+            candidates: walk.candidates,
+            refused: walk.refused,
+        }
+    }
+
+    fn explain_key(&self) -> (Option<KeyExplanation>, Vec<SourceExplanation>) {
+        let finder = &self.rule.key;
+        let mut sources = Vec::new();
+        let mut key = None;
+        for source in &finder.sources {
+            let name = source.source.to_string();
+            let outcome = match source.read(&self.head, finder.max_len) {
+                Reading::Key(_) => {
+                    let raw = match source.raw(&self.head, finder.max_len) {
+                        Reading::Key(raw) => shown(&raw),
+                        Reading::Absent | Reading::TooLong | Reading::Malformed => String::new(),
+                    };
+                    key = Some(KeyExplanation {
+                        source: name.clone(),
+                        raw,
+                        normalised: self.key_bytes().map(shown).unwrap_or_default(),
+                        salt: self.salt,
+                        hash: None,
+                    });
+                    "key"
+                }
+                Reading::Absent => "absent",
+                Reading::TooLong => "too long",
+                Reading::Malformed => "malformed",
+            };
+            sources.push(SourceExplanation {
+                source: name,
+                outcome,
+            });
+            if key.is_some() {
+                break;
+            }
+        }
+        (key, sources)
+    }
+
+    fn explain_tags(&self) -> Vec<TagExplanation> {
+        let mut tags = Vec::new();
+        self.tags.each(&mut |attribute, value| {
+            let (_, because) = self
+                .tags
+                .get_with_source(attribute)
+                .unwrap_or((value, AuditReason::Program));
+            tags.push(TagExplanation {
+                name: attribute.to_string(),
+                value: value.to_owned(),
+                because,
+            });
+        });
+        tags
+    }
+}
+
+fn shown(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.escape_debug().to_string(),
+        Err(_) => bytes.escape_ascii().to_string(),
+    }
+}

@@ -1,0 +1,177 @@
+use std::sync::Arc;
+
+use http::Request;
+use ringfence_core::{Instance, RequestTags, Snapshot, ViewConfig};
+
+use super::*;
+use crate::{PolicyContext, PolicyDocument};
+
+const POLICY: &str = "
+ringfence: 1
+gray:
+  next: { to: { version: v2 }, tenants: [acme] }
+tenants:
+  acme: { mode: salted }
+rules:
+  - name: checkout
+    tags_from_headers: { x-tenant: { tag: tenant, trusted: true } }
+    key: [{ cookie: sid }, { header: k-bin }, { header: x-user, normalise: [trim, case_fold_ascii] }]
+    gray: [next]
+    pools: [{ require: { version: v1 } }]
+    limits: { max_attempts: 2 }
+";
+
+fn view(policy: &CompiledPolicy) -> View {
+    let instance = |id: &str, version: &str, healthy: bool| {
+        let address = format!("{id}:80");
+        Instance::builder(id, address)
+            .version(version)
+            .healthy(healthy)
+            .build()
+            .expect("legal")
+    };
+    let instances = (0..4)
+        .map(|i| instance(&format!("v1-{i}"), "v1", i != 0))
+        .chain((0..2).map(|i| instance(&format!("v2-{i}"), "v2", true)));
+    let snapshot = Arc::new(Snapshot::new(instances));
+    View::first(
+        ViewConfig::default(),
+        policy.plans().clone(),
+        snapshot,
+        |_| false,
+    )
+}
+
+fn policy() -> CompiledPolicy {
+    PolicyDocument::parse_and_compile(POLICY, &PolicyContext::new()).expect("legal")
+}
+
+fn explain(policy: &CompiledPolicy, request: &Request<()>) -> Explanation {
+    let view = view(policy);
+    policy
+        .explain(&RequestHead::of(request), 0, &view, 3)
+        .expect("not off")
+}
+
+#[test]
+fn the_whole_chain_is_told() {
+    let policy = policy();
+    let request = Request::get("/")
+        .header("x-tenant", "acme")
+        .header("k-bin", "?")
+        .header("x-user", " Alice ")
+        .body(())
+        .expect("legal");
+    let explanation = explain(&policy, &request);
+    let outcomes: Vec<_> = explanation
+        .sources
+        .iter()
+        .map(|s| (&*s.source, s.outcome))
+        .collect();
+    assert_eq!(
+        outcomes,
+        [
+            ("cookie sid", "absent"),
+            ("header k-bin", "malformed"),
+            ("header x-user", "key")
+        ]
+    );
+    let key = explanation.key.as_ref().expect("there is one");
+    // White space at the ends of a header is gone before anybody can see it.
+    assert_eq!(
+        (&*key.normalised, key.salt),
+        ("alice", ringfence_core::name_seed("acme"))
+    );
+    assert_eq!(explanation.gray, Some(("next".to_owned(), GrayWhy::Tenant)));
+    assert_eq!(
+        explanation.tenant,
+        Some(("acme".to_owned(), TenantMode::Salted))
+    );
+    assert_eq!(explanation.tags[0].because, AuditReason::TrustedHeader);
+    assert_eq!((explanation.stages.len(), explanation.chosen), (1, Some(0)));
+    assert_eq!(
+        (explanation.stages[0].usable, explanation.stages[0].members),
+        (2, 2)
+    );
+    let mut candidates = explanation.candidates.clone();
+    candidates.sort();
+    assert_eq!(candidates, ["v2-0", "v2-1"]);
+    assert!(
+        explanation
+            .walk
+            .iter()
+            .any(|step| step.verdict == "not a member")
+    );
+
+    let text = explanation.to_string();
+    for line in [
+        "rule      checkout (policy ",
+        "tag       tenant=acme (trusted_header)",
+        "gray      in next (tenant)",
+        "source    header k-bin: malformed",
+        "-> \"alice\", salt ",
+        "2 usable of 2 <- serves",
+        "tried     v2-",
+    ] {
+        assert!(text.contains(line), "{line} in\n{text}");
+    }
+    let json = serde_json::to_value(&explanation).expect("it can be");
+    assert_eq!(json["candidates"].as_array().map(Vec::len), Some(2));
+    assert_eq!(json["gray"][1], "tenant");
+}
+
+#[test]
+fn it_is_what_a_request_gets() {
+    let policy = policy();
+    let view = view(&policy);
+    for i in 0..1_000 {
+        let mut request = Request::get("/")
+            .header("x-user", format!("user-{i}"))
+            .body(())
+            .expect("legal");
+        if i % 3 == 0 {
+            request
+                .extensions_mut()
+                .insert(RequestTags::new().with_tenant("acme"));
+        }
+        let head = RequestHead::of(&request);
+        let explanation = policy.explain(&head, 0, &view, 3).expect("not off");
+        let evaluation = policy.evaluate(&head, 0).expect("not off");
+        let route = view.resolve(&view.key(evaluation.plan, &evaluation.tags));
+        let chosen = route
+            .choose(evaluation.key_bytes(), || 0)
+            .expect("some are usable");
+        let hash = chosen.pool.hash_key(
+            evaluation.key_bytes().expect("there is a key"),
+            evaluation.salt,
+        );
+        let walk = chosen.pool.walk(hash).take(2);
+        let picked: Vec<_> = walk
+            .filter_map(|member| chosen.pool.pool().instance(member))
+            .map(|instance| instance.id().to_string())
+            .collect();
+        assert_eq!(explanation.candidates, picked, "{explanation}");
+        let passed: Vec<_> = explanation
+            .walk
+            .iter()
+            .filter(|step| step.verdict == "candidate")
+            .collect();
+        assert!(
+            passed.iter().map(|step| &step.instance).eq(&picked),
+            "{explanation}"
+        );
+    }
+}
+
+#[test]
+fn a_request_without_a_key_has_no_walk() {
+    let policy = policy();
+    let explanation = explain(&policy, &Request::get("/").body(()).expect("legal"));
+    assert_eq!(explanation.key, None);
+    assert!(explanation.candidates.is_empty() && explanation.walk.is_empty());
+    assert_eq!(explanation.chosen, Some(0));
+    assert!(
+        explanation.to_string().contains("key       none: P2c"),
+        "{explanation}"
+    );
+}

@@ -1,0 +1,85 @@
+use super::*;
+
+fn rule(hash: &str) -> String {
+    format!(
+        "kind: DestinationRule\nspec:\n  host: h\n  trafficPolicy:\n    connectionPool: {{}}\n    loadBalancer:\n      consistentHash:\n{}",
+        hash.lines()
+            .map(|line| format!("        {line}\n"))
+            .collect::<String>()
+    )
+}
+
+#[test]
+fn each_source_of_the_key() {
+    for (hash, from, notes) in [
+        (
+            "httpHeaderName: x-user",
+            KeyFrom::Header("x-user".into()),
+            0,
+        ),
+        (
+            "httpCookie: { name: sid, ttl: 0s }",
+            KeyFrom::Cookie("sid".into()),
+            1,
+        ),
+        ("useSourceIp: true", KeyFrom::Peer, 0),
+        (
+            "httpQueryParameterName: user",
+            KeyFrom::Query("user".into()),
+            0,
+        ),
+        (
+            "httpHeaderName: x\nmaglev: { tableSize: 65537 }",
+            KeyFrom::Header("x".into()),
+            1,
+        ),
+    ] {
+        let import = istio_destination_rule(&rule(hash)).expect(hash);
+        assert_eq!(import.rule.key, [KeySource::from(from)], "{hash}");
+        assert_eq!(import.notes.len(), notes, "{hash} {:?}", import.notes);
+        assert_eq!(import.host.as_deref(), Some("h"));
+    }
+}
+
+#[test]
+fn a_switch_that_is_off_is_no_source() {
+    let import = istio_destination_rule(&rule("useSourceIp: false")).expect("legal");
+    assert_eq!((import.rule.key.len(), import.notes.len()), (0, 1));
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_with_its_place() {
+    for (hash, path, line) in [
+        ("httpHeaderName: x\nuseSourceIp: true", "useSourceIp", 9),
+        (
+            "httpCookie: { name: a }\nhttpQueryParameterName: b",
+            "httpQueryParameterName",
+            9,
+        ),
+        ("ringHash: {}\nmaglev: {}", "maglev", 9),
+        (
+            "ringHash:\n  minimumRingSize: 0",
+            "ringHash.minimumRingSize",
+            9,
+        ),
+        ("minimumRingSize: many", "minimumRingSize", 8),
+        ("httpHeader: x", "httpHeader", 8),
+    ] {
+        let error = istio_destination_rule(&rule(hash)).expect_err(hash);
+        assert_eq!(error.path(), format!("{HASH}.{path}"), "{hash}: {error}");
+        assert_eq!(error.line(), Some(line), "{hash}: {error}");
+    }
+    let error = istio_destination_rule("kind: Gateway\nspec: {}").expect_err("another kind");
+    assert_eq!(
+        error.to_string(),
+        "kind at line 1, column 1: `Gateway` is no DestinationRule"
+    );
+}
+
+#[test]
+fn the_ring_size_may_be_a_text() {
+    let import =
+        istio_destination_rule(&rule("ringHash: { minimumRingSize: \"1024\" }")).expect("legal");
+    assert_eq!(import.minimum_ring_size, Some(1_024));
+    assert_eq!(import.points_per_instance(NonZeroU32::MIN), Some(1_024));
+}
