@@ -1,13 +1,12 @@
 use std::sync::Arc;
 
 use ringfence_discovery::{Discovery, DocumentSource, ServiceKey, Supervisor};
-use ringfence_policy::PolicyContext;
 use tokio::{runtime::Handle, sync::watch};
 use tracing::Instrument;
 
 use crate::{
-    Balancer, BalancerConfig, BuildError, CompiledPolicy, handle::TaskGuard, reload::Reloader,
-    shared::Shared, task::Task,
+    Balancer, BalancerConfig, BuildError, CompiledPolicy, PolicyContext, handle::TaskGuard,
+    reload::Reloader, shared::Shared, task::Task,
 };
 
 /// Makes a [`Balancer`].
@@ -58,8 +57,7 @@ impl BalancerBuilder {
     /// use ringfence_balancer::Balancer;
     /// use ringfence_core::Instance;
     /// use ringfence_discovery::{StaticDiscovery, StaticDocument};
-    /// use ringfence_policy::PolicyContext;
-    ///
+    ///     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let instances = [Instance::builder("a", "10.0.0.1:80").build()?];

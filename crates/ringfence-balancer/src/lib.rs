@@ -84,7 +84,7 @@ mod task;
 
 pub use ringfence_core::{ConfigError, OutlierConfig, RetryBudgetConfig, RingConfig, TagRouting};
 pub use ringfence_discovery::{ServiceKey, WatchConfig};
-pub use ringfence_policy::CompiledPolicy;
+pub use ringfence_policy::{CompiledPolicy, PolicyContext};
 
 pub use self::{
     balancer::Balancer,

@@ -7,7 +7,7 @@ use ringfence_discovery::{
 };
 use ringfence_policy::{CompiledPolicy, PolicyContext, PolicyDocument, PolicyError};
 use tokio::{
-    task::JoinHandle,
+    task::{JoinError, JoinHandle},
     time::{Instant, sleep_until},
 };
 use tracing::{info, warn};
@@ -70,10 +70,12 @@ impl PolicyFault {
     }
 }
 
+type Verdict = Result<Arc<CompiledPolicy>, PolicyFault>;
+
 /// A document being judged.
 struct Judging {
     document: Document,
-    verdict: JoinHandle<Result<CompiledPolicy, PolicyFault>>,
+    verdict: JoinHandle<Verdict>,
 }
 
 pub(crate) struct Reloader {
@@ -183,11 +185,7 @@ impl Reloader {
         self.judging = Some(Judging { document, verdict });
     }
 
-    fn judged(
-        &mut self,
-        document: &Document,
-        verdict: Result<CompiledPolicy, PolicyFault>,
-    ) -> Option<Arc<CompiledPolicy>> {
+    fn judged(&mut self, document: &Document, verdict: Verdict) -> Option<Arc<CompiledPolicy>> {
         self.first_word_by = None;
         match verdict {
             Ok(policy) => {
@@ -200,7 +198,7 @@ impl Reloader {
                     source = &*self.status.source,
                     revision, "a new policy was read"
                 );
-                Some(Arc::new(policy))
+                Some(policy)
             }
             Err(fault) => {
                 self.status.rejected += 1;
@@ -237,14 +235,16 @@ impl Reloader {
 
 enum Step {
     Read(Result<Document, DiscoveryError>),
-    Judged(Result<Result<CompiledPolicy, PolicyFault>, tokio::task::JoinError>),
+    Judged(Result<Verdict, JoinError>),
 }
 
-fn judge(content: &[u8], context: &PolicyContext) -> Result<CompiledPolicy, PolicyFault> {
+fn judge(content: &[u8], context: &PolicyContext) -> Verdict {
     let text = std::str::from_utf8(content).map_err(|error| {
         let good = content.get(..error.valid_up_to()).unwrap_or_default();
         let line = 1 + good.iter().filter(|byte| **byte == b'\n').count() as u64;
         PolicyFault::NotText { line }
     })?;
-    PolicyDocument::parse_and_compile(text, context).map_err(PolicyFault::Invalid)
+    PolicyDocument::parse_and_compile(text, context)
+        .map(Arc::new)
+        .map_err(PolicyFault::Invalid)
 }

@@ -3,11 +3,12 @@
 use std::{fs, sync::Arc, time::Duration};
 
 use ringfence_balancer::{
-    Balancer, BalancerBuilder, CompiledPolicy, PickRequest, PolicyFault, PolicySourceStatus,
+    Balancer, BalancerBuilder, CompiledPolicy, PickRequest, PolicyContext, PolicyFault,
+    PolicySourceStatus,
 };
 use ringfence_core::RoutePlans;
 use ringfence_discovery::{DocumentSource, ErrorKind, FileDocument};
-use ringfence_policy::PolicyContext;
+
 use ringfence_testkit::{ScriptedDiscovery, ScriptedDocument, Warnings};
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep, timeout};
