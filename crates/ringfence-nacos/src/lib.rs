@@ -4,7 +4,9 @@
 //! metadata becomes version, zone, tenant and so on is the table of
 //! [`FieldMapping::for_nacos`](ringfence_discovery::FieldMapping::for_nacos), of which each line can be changed.
 //!
-//! Not here: Nacos's configuration service, TLS (the client library has it for all connections of a process or for none), and
+//! [`NacosConfigDocument`] watches a document in Nacos's configuration service, such as a policy.
+//!
+//! Not here: TLS (the client library has it for all connections of a process or for none), and
 //! persistence of lists, which is not the registry's business.
 //!
 //! # Example
@@ -52,6 +54,7 @@
 //! | turns its own failures into empty lists in its cached reads | those are not used. What is left: a server that answers without a list (`hosts` null) looks like one with an empty list |
 //! | reads a list as a whole | a record that lacks a field or is no UTF-8 fails the read as [`Malformed`](ringfence_discovery::ErrorKind::Malformed), and the last list stays; other bad records are left out one by one |
 //! | writes lists to disk | into a private folder, from which nothing is read |
+//! | answers reads of configurations from its own memory once they are listened to, and panics on odd answers | configurations are read and listened to over HTTP, without the library: nothing of them outlives a watch |
 //! | logs lists with their metadata at INFO | nothing to be done here: set `nacos_sdk` to `warn`, and keep secrets out of metadata |
 //!
 //! Its one thread and that of the relay live as long as the process; readers run on the caller's runtime and end with their
@@ -66,6 +69,7 @@ mod auth;
 mod client;
 mod config;
 mod discovery;
+mod document;
 mod failure;
 mod hub;
 mod login;
@@ -83,6 +87,7 @@ mod server;
 pub use self::{
     config::{NacosConfig, NacosConfigError},
     discovery::NacosDiscovery,
+    document::NacosConfigDocument,
     login::NacosLogin,
 };
 
