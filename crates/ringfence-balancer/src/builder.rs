@@ -1,13 +1,13 @@
 use std::{fmt, sync::Arc};
 
-use ringfence_discovery::{Discovery, ServiceKey, Supervisor};
+use ringfence_discovery::{Discovery, DocumentSource, ServiceKey, Supervisor};
 use ringfence_policy::{AuditSink, Comparison};
 use tokio::{runtime::Handle, sync::watch};
 use tracing::Instrument;
 
 use crate::{
-    Balancer, BalancerConfig, BuildError, CompiledPolicy, ConfigError, audit::Audit,
-    handle::TaskGuard, observing::Observing, shared::Shared, task::Task,
+    Balancer, BalancerConfig, BuildError, CompiledPolicy, ConfigError, PolicyContext, audit::Audit,
+    handle::TaskGuard, observing::Observing, reload::Reloader, shared::Shared, task::Task,
 };
 
 /// Makes a [`Balancer`].
@@ -20,6 +20,7 @@ pub struct BalancerBuilder {
     policy: Option<Arc<CompiledPolicy>>,
     audit: Sink,
     observe_cache: usize,
+    policy_source: Option<(Arc<dyn DocumentSource>, PolicyContext)>,
 }
 
 /// Only to be shown as whether there is one.
@@ -41,6 +42,7 @@ impl BalancerBuilder {
             policy: None,
             audit: Sink::default(),
             observe_cache: Observing::CACHE_SIZE,
+            policy_source: None,
         }
     }
 
@@ -75,6 +77,44 @@ impl BalancerBuilder {
         Ok(self)
     }
 
+    /// Takes the policy from a document, and every change of it. The balancer's task watches it, compiles it with `context`
+    /// and swaps in what is good, as [`Balancer::set_policy`] does.
+    ///
+    /// A document that is no policy keeps the one before in force, and so do one that is deleted and a source that fails:
+    /// [`Status::policy_source`](crate::Status::policy_source) says which and where the fault is, a warning is logged once.
+    /// The first view waits up to 2 s for the source's first word. Without a good document by then, requests are served by
+    /// the policy of [`with_policy`](Self::with_policy): give one where having none would be wrong. A policy that is set by
+    /// hand is in force until the document changes.
+    ///
+    /// # Examples
+    /// ```
+    /// use ringfence_balancer::Balancer;
+    /// use ringfence_core::Instance;
+    /// use ringfence_discovery::{StaticDiscovery, StaticDocument};
+    ///     ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let instances = [Instance::builder("a", "10.0.0.1:80").build()?];
+    /// let source = StaticDiscovery::new().with_service("order", instances);
+    /// // In a program: `FileDocument`, `ConsulKv`, `EtcdKey` or `NacosConfigDocument`.
+    /// let policy = StaticDocument::new("{ ringfence: 1, rules: [{ name: all, key: [{ header: x-user }] }] }");
+    /// let balancer = Balancer::builder(source, "order")
+    ///     .with_policy_source(policy, PolicyContext::new())
+    ///     .build()?;
+    /// balancer.ready().await?;
+    /// assert!(balancer.policy().is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_policy_source(
+        mut self,
+        source: impl DocumentSource,
+        context: PolicyContext,
+    ) -> Self {
+        self.policy_source = Some((Arc::new(source), context));
+        self
+    }
+
     /// Starts the balancer's task on the current tokio runtime, which must have its time driver
     /// enabled. Returns at once; the first view comes later, see [`Balancer::ready`].
     ///
@@ -84,6 +124,9 @@ impl BalancerBuilder {
         let runtime = Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
         let watch = self.config.watch().clone();
         let span = tracing::info_span!("balancer", service = %self.service).or_current();
+        let reloader = self
+            .policy_source
+            .map(|(source, context)| Reloader::new(source, context, &watch));
         let supervisor = Supervisor::new(self.discovery, self.service.clone(), watch);
         let shared = Arc::new(Shared::new(
             self.service,
@@ -93,7 +136,7 @@ impl BalancerBuilder {
             Observing::new(self.observe_cache),
         ));
         let (sender, answered) = watch::channel(false);
-        let task = Task::new(Arc::clone(&shared), supervisor, sender);
+        let task = Task::new(Arc::clone(&shared), supervisor, reloader, sender);
         let task = runtime.spawn(task.run().instrument(span)).abort_handle();
         Ok(Balancer {
             guard: Arc::new(TaskGuard::new(shared, task, answered)),

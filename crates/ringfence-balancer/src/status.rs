@@ -8,7 +8,7 @@ use ringfence_discovery::{ServiceKey, WatchStatus};
 use ringfence_policy::KeyFinding;
 use tokio::time::Instant;
 
-use crate::{FailureKind, node::Seat, shared::Shared};
+use crate::{FailureKind, PolicySourceStatus, node::Seat, shared::Shared};
 
 /// What a balancer is doing, for logs, metrics and tests.
 ///
@@ -68,6 +68,8 @@ pub struct Status {
     pub watch: WatchStatus,
     /// Rules of the policy in force whose keys are no good for affinity, and what is wrong with them.
     pub key_findings: Vec<(String, KeyFinding)>,
+    /// The source of the policy, where the balancer has one, as of the last event or a few seconds ago.
+    pub policy_source: Option<PolicySourceStatus>,
     /// Counters since the start.
     pub counters: BalancerCounters,
 }
@@ -194,6 +196,7 @@ impl Status {
                 ejections_refused: report.ejections_refused,
             },
             watch: report.watch,
+            policy_source: report.policy_source,
         }
     }
 }

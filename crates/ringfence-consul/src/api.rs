@@ -35,6 +35,8 @@ pub(crate) struct Answer {
 pub(crate) struct Refusal {
     /// `None`: there was no answer at all.
     pub(crate) status: Option<StatusCode>,
+    /// Those of the answer.
+    pub(crate) headers: Option<Box<HeaderMap>>,
     pub(crate) error: DiscoveryError,
 }
 
@@ -42,6 +44,7 @@ impl From<DiscoveryError> for Refusal {
     fn from(error: DiscoveryError) -> Self {
         Self {
             status: None,
+            headers: None,
             error,
         }
     }
@@ -104,6 +107,7 @@ impl Api {
         }
         Err(Refusal {
             status: Some(head.status),
+            headers: Some(Box::new(head.headers)),
             error: refused(head.status, &body, token.as_ref()),
         })
     }

@@ -5,11 +5,8 @@ use ringfence_discovery::{
 };
 
 use crate::{
-    ConsulConfig, ConsulConfigError, NAME,
-    endpoint::is_path_safe,
-    read::Reader,
-    shared::SharedWatches,
-    watch::{Watch, remember},
+    ConsulConfig, ConsulConfigError, NAME, endpoint::is_path_safe, poll::remember, read::Reader,
+    shared::SharedWatches, watch::Watch,
 };
 
 /// Consul as a source of instances. It only reads. Clones share connections, limits and watches: all who watch one service

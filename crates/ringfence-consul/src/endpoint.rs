@@ -33,29 +33,62 @@ impl Endpoint for HealthService {
         RequestMethod::GET
     }
 
-    // `Features::process` logs the filter at INFO for every poll, so the features are written here.
     fn query(&self) -> Result<Option<String>, ClientError> {
         let tags = self.tags.iter().map(|tag| ("tag", tag.clone()));
-        let mut pairs: Vec<(&str, String)> = tags.collect();
-        let features = &self.features;
-        pairs.extend(self.datacenter.iter().map(|dc| ("dc", dc.clone())));
-        pairs.extend(features.filter.iter().map(|f| ("filter", f.clone())));
-        pairs.extend(features.mode.iter().map(|mode| {
-            let mode = match mode {
-                ConsistencyMode::CONSISTENT => "consistent",
-                ConsistencyMode::STALE => "stale",
-            };
-            (mode, String::new())
-        }));
-        if let Some(blocking) = &features.blocking {
-            pairs.push(("index", blocking.index.to_string()));
-            pairs.extend(blocking.wait.iter().map(|wait| ("wait", wait.clone())));
-        }
-        if pairs.is_empty() {
-            return Ok(None);
-        }
-        rustify::http::build_query(&pairs).map(Some)
+        query(tags.collect(), self.datacenter.as_ref(), &self.features)
     }
+}
+
+/// `/v1/kv/:key`: one entry of the key-value store.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ReadKey {
+    pub(crate) key: String,
+    pub(crate) datacenter: Option<String>,
+    pub(crate) features: Features,
+}
+
+impl Endpoint for ReadKey {
+    /// Parsed apart from the transport, as everything is.
+    type Response = serde_json::Value;
+    const REQUEST_BODY_TYPE: RequestType = RequestType::JSON;
+    const RESPONSE_BODY_TYPE: ResponseType = ResponseType::JSON;
+
+    fn path(&self) -> String {
+        format!("kv/{}", self.key)
+    }
+
+    fn method(&self) -> RequestMethod {
+        RequestMethod::GET
+    }
+
+    fn query(&self) -> Result<Option<String>, ClientError> {
+        query(Vec::new(), self.datacenter.as_ref(), &self.features)
+    }
+}
+
+// `Features::process` logs the filter at INFO for every poll, so the features are written here.
+fn query(
+    mut pairs: Vec<(&str, String)>,
+    datacenter: Option<&String>,
+    features: &Features,
+) -> Result<Option<String>, ClientError> {
+    pairs.extend(datacenter.map(|dc| ("dc", dc.clone())));
+    pairs.extend(features.filter.iter().map(|f| ("filter", f.clone())));
+    pairs.extend(features.mode.iter().map(|mode| {
+        let mode = match mode {
+            ConsistencyMode::CONSISTENT => "consistent",
+            ConsistencyMode::STALE => "stale",
+        };
+        (mode, String::new())
+    }));
+    if let Some(blocking) = &features.blocking {
+        pairs.push(("index", blocking.index.to_string()));
+        pairs.extend(blocking.wait.iter().map(|wait| ("wait", wait.clone())));
+    }
+    if pairs.is_empty() {
+        return Ok(None);
+    }
+    rustify::http::build_query(&pairs).map(Some)
 }
 
 impl FeaturedEndpoint for HealthService {

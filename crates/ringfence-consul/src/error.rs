@@ -10,6 +10,12 @@ pub enum ConsulConfigError {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// The key is not one that can be asked for.
+    #[error("Consul key: {reason}")]
+    Key {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
     /// A setting is out of its range.
     #[error("{setting} must be {expected}")]
     Range {

@@ -6,6 +6,8 @@
 //! All who watch one service through one [`ConsulDiscovery`] and its clones share one query, so that a process has one connection
 //! per service; see [`ConsulConfig::with_max_watches`] for the limit.
 //!
+//! [`ConsulKv`] watches a document in the key-value store, such as a policy, in the same way.
+//!
 //! Not here: backoff, resync and the guard against empty lists, which the
 //! [`Supervisor`](ringfence_discovery::Supervisor) has for all sources; Consul's agent-local health and its service mesh.
 //!
@@ -75,7 +77,9 @@ mod discovery;
 mod endpoint;
 mod entry;
 mod error;
+mod kv;
 mod pace;
+mod poll;
 mod read;
 mod record;
 #[cfg(feature = "register")]
@@ -92,6 +96,7 @@ pub use self::{
     config::{Consistency, ConsulConfig, InstanceIdentity, KeyNamespace, WarningPolicy},
     discovery::ConsulDiscovery,
     error::ConsulConfigError,
+    kv::ConsulKv,
     tls::ConsulTls,
     token::ConsulToken,
 };

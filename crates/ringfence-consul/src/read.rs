@@ -26,19 +26,27 @@ pub(crate) struct Reader {
     api: Api,
 }
 
-/// A whole list.
-pub(crate) struct Reading {
+/// What was asked for, whole.
+pub(crate) struct Reading<T> {
     /// Where the next question may wait from. `None`: there is no such place.
     pub(crate) index: Option<u64>,
+    pub(crate) content: T,
+}
+
+/// A whole list.
+pub(crate) struct Listed {
     instances: Vec<Instance>,
     rejected: Vec<RejectedRecord>,
 }
 
-impl Reading {
+impl Reading<Listed> {
     /// `ordered`: later states have higher indexes than this one, as far as we know.
     pub(crate) fn into_update(self, ordered: bool) -> Update {
-        let update =
-            Update::instances(self.instances, Provenance::live(NAME)).with_rejected(self.rejected);
+        let Listed {
+            instances,
+            rejected,
+        } = self.content;
+        let update = Update::instances(instances, Provenance::live(NAME)).with_rejected(rejected);
         match self.index {
             Some(index) if ordered => update.with_revision(index),
             _ => update,
@@ -64,7 +72,7 @@ impl Reader {
         service: &ServiceKey,
         blocking: Option<(u64, Duration)>,
         consistency: Consistency,
-    ) -> Result<Reading, Refusal> {
+    ) -> Result<Reading<Listed>, Refusal> {
         let config = &self.config;
         let (datacenter, namespace) = match config.key_namespace {
             KeyNamespace::Datacenter => (service.namespace(), None),
@@ -83,24 +91,12 @@ impl Reader {
                 }),
                 cached: None,
                 filter: config.filter.clone(),
-                mode: match consistency {
-                    Consistency::Leader => None,
-                    Consistency::Consistent => Some(ConsistencyMode::CONSISTENT),
-                    Consistency::Stale => Some(ConsistencyMode::STALE),
-                },
+                mode: mode(consistency),
             },
         };
-        // Consul lengthens a wait by up to a sixteenth.
-        let held = blocking.map_or(Duration::ZERO, |(_, wait)| wait + wait / 16);
-        let answer = self
-            .api
-            .call(endpoint, namespace, held + config.slack)
-            .await?;
-        let index = number(&answer.headers, "x-consul-index").filter(|index| *index > 0);
-        if says(&answer.headers, "x-consul-knownleader", "false") {
-            let message = "the server knows no leader, so its list may be old";
-            return Err(DiscoveryError::new(ErrorKind::Unavailable, NAME, message).into());
-        }
+        let limit = limit(config, blocking);
+        let answer = self.api.call(endpoint, namespace, limit).await?;
+        let index = index(&answer.headers)?;
         let Parsed {
             instances,
             rejected,
@@ -118,21 +114,55 @@ impl Reader {
         }
         Ok(Reading {
             index,
-            instances,
-            rejected,
+            content: Listed {
+                instances,
+                rejected,
+            },
         })
     }
 
     /// Asks the leader, past what any other server may remember.
-    pub(crate) async fn confirm(&self, service: &ServiceKey) -> Result<Reading, DiscoveryError> {
-        let consistency = match self.config.consistency {
-            Consistency::Stale | Consistency::Leader => Consistency::Leader,
-            Consistency::Consistent => Consistency::Consistent,
-        };
-        self.read(service, None, consistency)
+    pub(crate) async fn confirm(
+        &self,
+        service: &ServiceKey,
+    ) -> Result<Reading<Listed>, DiscoveryError> {
+        self.read(service, None, confirming(self.config.consistency))
             .await
             .map_err(|refusal| refusal.error)
     }
+}
+
+/// What a question says of the servers that may answer.
+pub(crate) fn mode(consistency: Consistency) -> Option<ConsistencyMode> {
+    match consistency {
+        Consistency::Leader => None,
+        Consistency::Consistent => Some(ConsistencyMode::CONSISTENT),
+        Consistency::Stale => Some(ConsistencyMode::STALE),
+    }
+}
+
+/// Of a question that is to be the last word.
+pub(crate) fn confirming(consistency: Consistency) -> Consistency {
+    match consistency {
+        Consistency::Stale | Consistency::Leader => Consistency::Leader,
+        Consistency::Consistent => Consistency::Consistent,
+    }
+}
+
+/// How long an answer may take.
+pub(crate) fn limit(config: &ConsulConfig, blocking: Option<(u64, Duration)>) -> Duration {
+    // Consul lengthens a wait by up to a sixteenth.
+    let held = blocking.map_or(Duration::ZERO, |(_, wait)| wait + wait / 16);
+    held + config.slack
+}
+
+/// The index of an answer, if the server that gave it is to be believed.
+pub(crate) fn index(headers: &HeaderMap) -> Result<Option<u64>, DiscoveryError> {
+    if says(headers, "x-consul-knownleader", "false") {
+        let message = "the server knows no leader, so what it has may be old";
+        return Err(DiscoveryError::new(ErrorKind::Unavailable, NAME, message));
+    }
+    Ok(number(headers, "x-consul-index").filter(|index| *index > 0))
 }
 
 fn number(headers: &HeaderMap, name: &str) -> Option<u64> {

@@ -1,30 +1,51 @@
-//! The watch of a service: blocking queries, one after the other.
+//! The watch of a service.
 
-use std::{future, sync::Arc, time::Duration};
+use std::{fmt, future, sync::Arc, time::Duration};
 
-use http::StatusCode;
 use ringfence_discovery::{DiscoveryError, ErrorKind, Provenance, ServiceKey, Update};
-use tokio::{sync::OwnedSemaphorePermit, time::Instant};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
-    Consistency, NAME,
+    Consistency, ConsulConfig, NAME,
+    api::Refusal,
     endpoint::is_path_safe,
-    pace::Memory,
-    read::{Reader, Reading},
+    poll::{Poll, Question},
+    read::{Listed, Reader, Reading},
 };
 
-/// A gateway that gives up earlier than this has not waited for Consul.
-const GATEWAY_PATIENCE: Duration = Duration::from_secs(1);
+/// Which instances a service has.
+struct Instances {
+    reader: Arc<Reader>,
+    service: ServiceKey,
+}
+
+impl fmt::Display for Instances {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.service.fmt(f)
+    }
+}
+
+impl Question for Instances {
+    type Content = Listed;
+
+    fn config(&self) -> &ConsulConfig {
+        &self.reader.config
+    }
+
+    async fn ask(
+        &self,
+        blocking: Option<(u64, Duration)>,
+        consistency: Consistency,
+    ) -> Result<Reading<Listed>, Refusal> {
+        self.reader.read(&self.service, blocking, consistency).await
+    }
+}
 
 pub(crate) struct Watch {
     reader: Arc<Reader>,
     service: ServiceKey,
-    memory: Arc<Memory>,
+    poll: Poll<Instances>,
     permit: Option<OwnedSemaphorePermit>,
-    /// Where the next query waits from; `None` asks without waiting.
-    index: Option<u64>,
-    /// How long the next query may wait, before jitter.
-    wait: Duration,
     stage: Stage,
 }
 
@@ -37,13 +58,16 @@ enum Stage {
 
 impl Watch {
     pub(crate) fn new(reader: Arc<Reader>, service: ServiceKey) -> Self {
+        let memory = reader.services.of(&service);
+        let instances = Instances {
+            reader: Arc::clone(&reader),
+            service: service.clone(),
+        };
         Self {
-            memory: reader.services.of(&service),
-            wait: reader.config.wait,
+            poll: Poll::new(instances, memory),
             reader,
             service,
             permit: None,
-            index: None,
             stage: Stage::Running,
         }
     }
@@ -79,67 +103,7 @@ impl Watch {
                 DiscoveryError::new(ErrorKind::Config, NAME, message)
             })?);
         }
-        let config = &self.reader.config;
-        loop {
-            self.memory.pace(config.poll_interval).await;
-            // Taken before asking: what is heard meanwhile is no measure for an answer that was made earlier.
-            let known = self.memory.index().max(self.index);
-            let blocking = self.index.map(|index| (index, jittered(self.wait)));
-            let asked = Instant::now();
-            let outcome = self
-                .reader
-                .read(&self.service, blocking, config.consistency)
-                .await;
-            let reading = match outcome {
-                Ok(reading) => reading,
-                Err(refusal)
-                    if refusal.status == Some(StatusCode::GATEWAY_TIMEOUT)
-                        && blocking.is_some()
-                        && asked.elapsed() >= GATEWAY_PATIENCE =>
-                {
-                    // Something between us and Consul does not wait as long; nothing has changed.
-                    self.wait = (asked.elapsed() / 4 * 3).clamp(GATEWAY_PATIENCE, self.wait);
-                    tracing::debug!(service = %self.service, wait = ?self.wait, "a gateway cut a query short; waiting less");
-                    continue;
-                }
-                Err(refusal) => return Err(refusal.error),
-            };
-            let backwards = goes_back(&reading, known);
-            // The leader that was asked without an index is the last word; a blocking query or another server is not.
-            let certain = blocking.is_none() && config.consistency != Consistency::Stale;
-            if backwards && !certain {
-                self.memory.pace(config.poll_interval).await;
-                let confirmed = self.reader.confirm(&self.service).await?;
-                return Ok(self.accept(confirmed, known));
-            }
-            return Ok(self.accept(reading, known));
-        }
+        let polled = self.poll.next().await?;
+        Ok(polled.reading.into_update(polled.ordered))
     }
-
-    fn accept(&mut self, reading: Reading, known: Option<u64>) -> Update {
-        self.index = reading.index;
-        let reset = goes_back(&reading, known);
-        remember(&self.memory, &reading, known);
-        if reset {
-            tracing::info!(service = %self.service, "Consul's data start anew");
-        }
-        // After a reset the old numbers are no measure: without one, the state is taken as it comes.
-        reading.into_update(!reset)
-    }
-}
-
-pub(crate) fn remember(memory: &Memory, reading: &Reading, known: Option<u64>) {
-    match reading.index {
-        Some(index) if goes_back(reading, known) => memory.reset(index),
-        index => memory.raise(index),
-    }
-}
-
-fn goes_back(reading: &Reading, known: Option<u64>) -> bool {
-    matches!((reading.index, known), (Some(index), Some(known)) if index < known)
-}
-
-/// Up to a tenth less, so that watches that began together do not stay together.
-fn jittered(wait: Duration) -> Duration {
-    wait.mul_f64(1.0 - fastrand::f64() / 10.0)
 }

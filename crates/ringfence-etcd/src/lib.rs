@@ -4,6 +4,8 @@
 //! watch, retries no call and turns to no other server. How keys and values are laid out is a [`Codec`]: Ringfence's own, those
 //! of go-kratos, kitex and gRPC naming, or one that you write.
 //!
+//! [`EtcdKey`] watches one key that holds a document, such as a policy.
+//!
 //! Not here: backoff, periodic reading and protection against empty lists, which the supervisor of `ringfence-discovery` does
 //! for all registries; leases and writing, unless the feature `register` is on. A consumer needs read access to the prefixes of
 //! its services and nothing else.
@@ -55,6 +57,7 @@ mod config;
 mod connection;
 mod credentials;
 mod discovery;
+mod document;
 mod error;
 #[cfg(feature = "register")]
 mod register;
@@ -66,6 +69,7 @@ pub use self::{
     config::EtcdConfig,
     credentials::Credentials,
     discovery::EtcdDiscovery,
+    document::EtcdKey,
     error::EtcdConfigError,
     tls::EtcdTls,
 };

@@ -4,7 +4,9 @@
 //! metadata becomes version, zone, tenant and so on is the table of
 //! [`FieldMapping::for_nacos`](ringfence_discovery::FieldMapping::for_nacos), of which each line can be changed.
 //!
-//! Not here: Nacos's configuration service, TLS (the client library has it for all connections of a process or for none), and
+//! [`NacosConfigDocument`] watches a document in Nacos's configuration service, such as a policy.
+//!
+//! Not here: TLS (the client library has it for all connections of a process or for none), and
 //! copies of lists on disk, which `WatchConfig::with_disk_snapshots` brings for all sources.
 //!
 //! A program that depends on `ringfence` gives the source to a balancer, and needs no supervisor of its own:
@@ -56,6 +58,7 @@
 //! | reads a list as a whole | a record that lacks a field or is no UTF-8 fails the read as [`Malformed`](ringfence_discovery::ErrorKind::Malformed), and the last list stays; other bad records are left out one by one |
 //! | writes lists to disk | into a private folder, from which nothing is read, and which a later process removes once this one has ended (Linux) |
 //! | logs lists with their metadata at INFO, and at ERROR what is retried here | nothing to be done here: set the target `nacos_sdk` to `off`, and keep secrets out of metadata |
+//! | answers reads of configurations from its own memory once they are listened to, and panics on odd answers | configurations are read and listened to over HTTP, without the library: nothing of them outlives a watch |
 //!
 //! Its one thread and that of the relay live as long as the process; readers run on the caller's runtime and end with their
 //! last watcher.
@@ -69,6 +72,7 @@ mod auth;
 mod client;
 mod config;
 mod discovery;
+mod document;
 mod error;
 mod failure;
 mod hub;
@@ -85,7 +89,8 @@ mod sdk;
 mod server;
 
 pub use self::{
-    config::NacosConfig, discovery::NacosDiscovery, error::NacosConfigError, login::NacosLogin,
+    config::NacosConfig, discovery::NacosDiscovery, document::NacosConfigDocument,
+    error::NacosConfigError, login::NacosLogin,
 };
 
 #[cfg(feature = "register")]

@@ -1,5 +1,6 @@
 mod leader;
 mod outages;
+mod policy;
 mod traffic;
 
 use std::{collections::BTreeSet, time::Duration};

@@ -201,7 +201,7 @@ mod tests {
             Observing::new(1),
         ));
         let (sender, answered) = watch::channel(false);
-        let mut task = Task::new(Arc::clone(&shared), supervisor, sender);
+        let mut task = Task::new(Arc::clone(&shared), supervisor, None, sender);
         task.build = build;
         let task = tokio::spawn(task.run()).abort_handle();
         Balancer {

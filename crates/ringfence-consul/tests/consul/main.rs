@@ -10,6 +10,7 @@
 mod bad_answers;
 mod fake;
 mod index;
+mod kv;
 mod records;
 #[cfg(feature = "register")]
 mod register;

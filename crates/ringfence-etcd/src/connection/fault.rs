@@ -1,9 +1,9 @@
 //! What a failed call means for the next one.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use etcd_client::Error;
-use ringfence_discovery::{DiscoveryError, ErrorKind, ServiceKey};
+use ringfence_discovery::{DiscoveryError, ErrorKind};
 use tonic::{Code, Status};
 
 use crate::clip::clip;
@@ -78,16 +78,14 @@ impl Failure {
         )
     }
 
-    /// Says which keys were refused, since rights are given for those.
-    pub(crate) fn of_keys(mut self, service: &ServiceKey, prefix: Option<&str>) -> Self {
-        if self.fault == Fault::Denied
-            && let Some(prefix) = prefix
-        {
-            let (service, prefix) = (service.to_string(), clip(prefix));
+    /// Says which keys were refused, since rights are given for those. `name` is what was to be read there.
+    pub(crate) fn of_keys(mut self, name: &dyn fmt::Display, keys: &str) -> Self {
+        if self.fault == Fault::Denied {
+            let (name, keys) = (name.to_string(), clip(keys));
             self.message = format!(
-                "{}; it was about service {}, keys under `{prefix}`",
+                "{}; it was about {}, keys under `{keys}`",
                 self.message,
-                clip(&service)
+                clip(&name)
             );
         }
         self

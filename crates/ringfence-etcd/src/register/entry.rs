@@ -54,7 +54,7 @@ impl Entry {
     }
 
     fn told(&self, failure: Failure) -> DiscoveryError {
-        let failure = failure.of_keys(&self.service, Some(&self.prefix));
+        let failure = failure.of_keys(&self.service, &self.prefix);
         failure.into_discovery(NAME)
     }
 

@@ -7,8 +7,8 @@ use futures_util::Stream as _;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    View,
-    list::{MAX_MESSAGE, prefix_end},
+    list::MAX_MESSAGE,
+    mirror::{Change, Mirror},
 };
 use crate::connection::{Failure, Fault, Link, Pool, Token, jittered};
 
@@ -42,7 +42,7 @@ enum Waiting {
 /// What a watch told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
-    /// The view changed.
+    /// The mirror changed.
     Changed,
     /// The server is there and has nothing new.
     Alive,
@@ -60,19 +60,19 @@ pub(super) enum End {
 }
 
 impl Follow {
-    /// Opens a watch on everything after what is in `view`.
-    pub(super) async fn open(pool: &Pool, view: &View) -> Result<Self, Failure> {
-        let start = i64::try_from(view.revision()).unwrap_or(i64::MAX - 1) + 1;
+    /// Opens a watch on everything after what is in `mirror`.
+    pub(super) async fn open(pool: &Pool, mirror: &impl Mirror) -> Result<Self, Failure> {
+        let start = i64::try_from(mirror.revision()).unwrap_or(i64::MAX - 1) + 1;
         let options = WatchOptions::new()
-            .with_range(prefix_end(view.prefix().as_bytes()))
+            .with_range(mirror.end())
             .with_start_revision(start)
             .with_progress_notify()
             .with_fragment();
         let watch = |client: Client| {
-            let (prefix, options) = (view.prefix().to_owned(), options.clone());
+            let (first, options) = (mirror.start().to_vec(), options.clone());
             async move {
                 let mut watch = client.watch_client().max_decoding_message_size(MAX_MESSAGE);
-                watch.watch(prefix, Some(options)).await
+                watch.watch(first, Some(options)).await
             }
         };
         let (stream, link) = pool.call("opening the watch", watch).await?;
@@ -91,29 +91,29 @@ impl Follow {
         })
     }
 
-    /// Waits for news and applies them to `view`.
-    pub(super) async fn next(&mut self, view: &mut View) -> Result<News, End> {
-        let mut news = self.message(view).await?;
+    /// Waits for news and applies them to `mirror`.
+    pub(super) async fn next(&mut self, mirror: &mut impl Mirror) -> Result<News, End> {
+        let mut news = self.message(mirror).await?;
         // A burst is one state, not many.
         for _ in 0..BATCH {
             let Some(message) = self.ready_message().await else {
                 break;
             };
-            if let Some(more) = self.apply(message?, view)? {
+            if let Some(more) = self.apply(message?, mirror)? {
                 news = if more == News::Changed { more } else { news };
             }
         }
         while self.partial {
-            news = self.message(view).await?;
+            news = self.message(mirror).await?;
         }
         Ok(news)
     }
 
-    async fn message(&mut self, view: &mut View) -> Result<News, End> {
+    async fn message(&mut self, mirror: &mut impl Mirror) -> Result<News, End> {
         loop {
             match timeout_at(self.deadline, self.stream.message()).await {
                 Ok(message) => {
-                    if let Some(news) = self.apply(took(message.transpose())?, view)? {
+                    if let Some(news) = self.apply(took(message.transpose())?, mirror)? {
                         return Ok(news);
                     }
                 }
@@ -141,7 +141,11 @@ impl Follow {
         .await
     }
 
-    fn apply(&mut self, message: WatchResponse, view: &mut View) -> Result<Option<News>, End> {
+    fn apply(
+        &mut self,
+        message: WatchResponse,
+        mirror: &mut impl Mirror,
+    ) -> Result<Option<News>, End> {
         // A creation that was refused says `canceled` as well.
         if message.compact_revision() > 0 {
             return Err(End::Compacted);
@@ -161,25 +165,25 @@ impl Follow {
             let revision = message.header().map_or(0, |header| header.revision());
             // A watch from a revision that a reset store has yet to reach is silent and looks alive. Old servers may tell too low
             // a revision once, so once is no evidence.
-            if u64::try_from(revision).unwrap_or(0) < view.revision() {
+            if u64::try_from(revision).unwrap_or(0) < mirror.revision() {
                 self.behind += 1;
                 if self.behind > 1 {
                     return Err(End::Behind);
                 }
             } else {
                 self.behind = 0;
-                view.reached(revision);
+                mirror.reached(revision);
             }
             return Ok(Some(News::Alive));
         }
         for event in message.0.events {
             let Some(kv) = event.kv else { continue };
-            if event.r#type == DELETE {
-                view.remove(&kv.key);
-            } else {
-                view.put(&kv.key, &kv.value).map_err(End::Failed)?;
-            }
-            view.reached(kv.mod_revision);
+            let change = match event.r#type {
+                DELETE => Change::Deleted,
+                _ => Change::Put(&kv.value, kv.mod_revision),
+            };
+            mirror.apply(&kv.key, change).map_err(End::Failed)?;
+            mirror.reached(kv.mod_revision);
         }
         self.behind = 0;
         self.partial = message.0.fragment;

@@ -1,20 +1,21 @@
-//! Reading all records of a service, in pages of one revision.
+//! Reading all keys of a range, in pages of one revision.
 
 use std::sync::Arc;
 
 use etcd_client::{Client, GetOptions, GetResponse};
 
-use super::View;
+use super::mirror::{Change, Mirror};
 use crate::connection::{Failure, Fault, Link, Pool};
 
 /// Largest answer that is taken. A page that is larger is read in smaller parts.
 pub(super) const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 
-/// Fills an empty view with what is registered now; returns the link it was read over.
-pub(crate) async fn list(pool: &Pool, view: &mut View) -> Result<Arc<Link>, Failure> {
+/// Fills an empty mirror with what is there now; returns the link it was read over.
+pub(crate) async fn list<M: Mirror>(pool: &Pool, mirror: &mut M) -> Result<Arc<Link>, Failure> {
     let mut page = Page {
-        start: view.prefix().as_bytes().to_vec(),
-        end: prefix_end(view.prefix().as_bytes()),
+        what: M::WHAT,
+        start: mirror.start().to_vec(),
+        end: mirror.end(),
         revision: 0,
         limit: i64::from(pool.config().page_size),
         keys_only: false,
@@ -37,14 +38,14 @@ pub(crate) async fn list(pool: &Pool, view: &mut View) -> Result<Arc<Link>, Fail
         };
         if page.revision == 0 {
             page.revision = header.revision();
-            view.reached(page.revision);
+            mirror.reached(page.revision);
         }
         for kv in answer.kvs() {
-            if page.keys_only {
-                view.put_unreadable(kv.key())?;
-            } else {
-                view.put(kv.key(), kv.value())?;
-            }
+            let change = match page.keys_only {
+                true => Change::Unreadable,
+                false => Change::Put(kv.value(), kv.mod_revision()),
+            };
+            mirror.apply(kv.key(), change)?;
         }
         page.keys_only = false;
         // Large values tend to be few.
@@ -63,6 +64,7 @@ pub(crate) async fn list(pool: &Pool, view: &mut View) -> Result<Arc<Link>, Fail
 }
 
 struct Page {
+    what: &'static str,
     start: Vec<u8>,
     end: Vec<u8>,
     /// 0 for the first page: the newest.
@@ -87,7 +89,7 @@ impl Page {
                 kv.get(start, Some(options)).await
             }
         };
-        pool.call("reading the instances", read).await
+        pool.call(self.what, read).await
     }
 }
 

@@ -2,14 +2,19 @@
 
 mod follow;
 mod list;
+mod mirror;
 mod view;
 
-use std::{mem, sync::Arc, time::Duration};
+use std::{fmt, mem, sync::Arc, time::Duration};
 
 use ringfence_discovery::{BoxStream, DiscoveryError, Provenance, ServiceKey, Update, unfold};
 
-use self::follow::{End, Follow, News};
-pub(crate) use self::{list::list, view::View};
+pub(crate) use self::mirror::{Change, Mirror};
+use self::{
+    follow::{End, Follow, News},
+    list::list,
+    view::View,
+};
 use crate::{
     Codec, NAME,
     connection::{Failure, Fault, Link, Pool},
@@ -19,13 +24,43 @@ use crate::{
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
-type Item = Result<Update, DiscoveryError>;
+type Item<T> = Result<T, DiscoveryError>;
 
 /// The states of a service as they change.
-pub(crate) fn watch(pool: Arc<Pool>, service: ServiceKey) -> BoxStream<'static, Item> {
+pub(crate) fn watch(pool: Arc<Pool>, service: ServiceKey) -> BoxStream<'static, Item<Update>> {
+    if empty_view(&pool, &service).is_none() {
+        // There can be no such service, and nothing to watch.
+        return unfold(true, |first| async move {
+            if !first {
+                std::future::pending::<()>().await;
+            }
+            Some((Ok(Update::no_such_service(Provenance::live(NAME))), false))
+        });
+    }
+    let view = {
+        let (pool, service) = (Arc::clone(&pool), service.clone());
+        move || {
+            empty_view(&pool, &service).ok_or_else(|| {
+                Failure::new(
+                    Fault::Config,
+                    "the codec takes back the name of the service",
+                )
+            })
+        }
+    };
+    follow_up(pool, service, view)
+}
+
+/// What a mirror holds as it changes. `empty` makes one without keys, and `name` is for logs.
+pub(crate) fn follow_up<M: Mirror>(
+    pool: Arc<Pool>,
+    name: impl fmt::Display + Send + Sync + 'static,
+    empty: impl Fn() -> Result<M, Failure> + Send + Sync + 'static,
+) -> BoxStream<'static, Item<M::Whole>> {
     let session = Session {
         pool,
-        service,
+        name,
+        empty,
         phase: Phase::List,
         link: None,
         fruitless: 0,
@@ -38,20 +73,19 @@ pub(crate) fn watch(pool: Arc<Pool>, service: ServiceKey) -> BoxStream<'static, 
 }
 
 /// Reads the state of a service once.
-pub(crate) async fn fetch(pool: &Pool, service: &ServiceKey) -> Item {
+pub(crate) async fn fetch(pool: &Pool, service: &ServiceKey) -> Item<Update> {
     let Some(mut view) = empty_view(pool, service) else {
         return Ok(Update::no_such_service(Provenance::live(NAME)));
     };
     match list(pool, &mut view).await {
-        Ok(_) => Ok(view.update(NAME)),
-        Err(failure) => Err(told(pool, service, failure)),
+        Ok(_) => Ok(view.whole()),
+        Err(failure) => Err(told(service, &view, failure)),
     }
 }
 
-fn told(pool: &Pool, service: &ServiceKey, failure: Failure) -> DiscoveryError {
-    let prefix = checked_prefix(&*pool.config().codec, service);
-    let failure = failure.of_keys(service, prefix.as_deref());
-    failure.into_discovery(NAME)
+fn told(name: &dyn fmt::Display, mirror: &impl Mirror, failure: Failure) -> DiscoveryError {
+    let keys = String::from_utf8_lossy(mirror.start());
+    failure.of_keys(name, &keys).into_discovery(NAME)
 }
 
 /// What the keys of a service start with; `None` when no service can have this name.
@@ -72,10 +106,11 @@ fn empty_view(pool: &Pool, service: &ServiceKey) -> Option<View> {
     Some(View::new(codec, service.clone(), prefix, keys, len))
 }
 
-struct Session {
+struct Session<M, N, E> {
     pool: Arc<Pool>,
-    service: ServiceKey,
-    phase: Phase,
+    name: N,
+    empty: E,
+    phase: Phase<M>,
     /// Keeps the connection from one call to the next.
     link: Option<Arc<Link>>,
     /// Readings in a row without a working watch after them.
@@ -84,44 +119,47 @@ struct Session {
     renewed_token: bool,
 }
 
-enum Phase {
+enum Phase<M> {
     List,
-    Open(View),
-    Follow(Box<Follow>, View),
-    /// No service can have this name; there is nothing to watch.
-    Impossible,
+    Open(M),
+    Follow(Box<Follow>, M),
     Over,
 }
 
-impl Session {
-    async fn next(&mut self) -> Option<Item> {
+impl<M, N, E> Session<M, N, E>
+where
+    M: Mirror,
+    N: fmt::Display,
+    E: Fn() -> Result<M, Failure>,
+{
+    async fn next(&mut self) -> Option<Item<M::Whole>> {
         loop {
             match mem::replace(&mut self.phase, Phase::Over) {
                 Phase::List => return Some(self.list().await),
-                Phase::Open(view) => match Follow::open(&self.pool, &view).await {
+                Phase::Open(mirror) => match Follow::open(&self.pool, &mirror).await {
                     Ok(follow) => {
                         self.link = Some(Arc::clone(&follow.link));
-                        self.phase = Phase::Follow(Box::new(follow), view);
+                        self.phase = Phase::Follow(Box::new(follow), mirror);
                     }
                     Err(failure) => return Some(self.fail(failure)),
                 },
-                Phase::Follow(mut follow, mut view) => match follow.next(&mut view).await {
+                Phase::Follow(mut follow, mut mirror) => match follow.next(&mut mirror).await {
                     Ok(news) => {
                         self.fruitless = 0;
                         self.renewed_token = false;
                         if news == News::Alive {
-                            tracing::trace!(service = %self.service, "etcd watch is alive");
+                            tracing::trace!(watched = %self.name, "etcd watch is alive");
                         }
-                        let update = view.update(NAME);
-                        self.phase = Phase::Follow(follow, view);
-                        return Some(Ok(update));
+                        let whole = mirror.whole();
+                        self.phase = Phase::Follow(follow, mirror);
+                        return Some(Ok(whole));
                     }
                     Err(End::Compacted) => {
-                        tracing::debug!(service = %self.service, "etcd compacted what the watch was to start from");
+                        tracing::debug!(watched = %self.name, "etcd compacted what the watch was to start from");
                         self.phase = Phase::List;
                     }
                     Err(End::Behind) => {
-                        tracing::info!(service = %self.service, "etcd is behind what it told before, reading anew");
+                        tracing::info!(watched = %self.name, "etcd is behind what it told before, reading anew");
                         self.phase = Phase::List;
                     }
                     Err(End::Failed(failure)) => {
@@ -131,28 +169,27 @@ impl Session {
                         self.phase = Phase::List;
                     }
                 },
-                Phase::Impossible => std::future::pending().await,
                 Phase::Over => return None,
             }
         }
     }
 
-    async fn list(&mut self) -> Item {
+    async fn list(&mut self) -> Item<M::Whole> {
         if self.fruitless > 1 {
             let ceiling = FIRST_WAIT.saturating_mul(1 << (self.fruitless - 2).min(16));
             tokio::time::sleep(ceiling.min(MAX_WAIT).mul_f64(fastrand::f64())).await;
         }
         self.fruitless += 1;
-        let Some(mut view) = empty_view(&self.pool, &self.service) else {
-            self.phase = Phase::Impossible;
-            return Ok(Update::no_such_service(Provenance::live(NAME)));
+        let mut mirror = match (self.empty)() {
+            Ok(mirror) => mirror,
+            Err(failure) => return self.fail(failure),
         };
-        match list(&self.pool, &mut view).await {
+        match list(&self.pool, &mut mirror).await {
             Ok(link) => {
                 self.link = Some(link);
-                let update = view.update(NAME);
-                self.phase = Phase::Open(view);
-                Ok(update)
+                let whole = mirror.whole();
+                self.phase = Phase::Open(mirror);
+                Ok(whole)
             }
             Err(failure) => self.fail(failure),
         }
@@ -180,8 +217,11 @@ impl Session {
         }
     }
 
-    fn fail(&mut self, failure: Failure) -> Item {
+    fn fail(&mut self, failure: Failure) -> Item<M::Whole> {
         self.phase = Phase::Over;
-        Err(told(&self.pool, &self.service, failure))
+        Err(match (self.empty)() {
+            Ok(mirror) => told(&self.name, &mirror, failure),
+            Err(_) => failure.into_discovery(NAME),
+        })
     }
 }

@@ -5,8 +5,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use ringfence_core::{Instance, Snapshot};
 use ringfence_discovery::{Provenance, RejectedRecord, ServiceKey, Update};
 
+use super::{
+    list::prefix_end,
+    mirror::{Change, Mirror},
+};
 use crate::{
-    Codec, Record,
+    Codec, NAME, Record,
     clip::clip,
     connection::{Failure, Fault},
 };
@@ -55,22 +59,8 @@ impl View {
         }
     }
 
-    pub(crate) fn prefix(&self) -> &str {
-        &self.prefix
-    }
-
-    /// The highest revision that is known to be in here.
-    pub(crate) fn revision(&self) -> u64 {
-        self.revision
-    }
-
-    /// Everything up to `revision` is in here.
-    pub(crate) fn reached(&mut self, revision: i64) {
-        self.revision = self.revision.max(u64::try_from(revision).unwrap_or(0));
-    }
-
     /// A key was set to a value.
-    pub(crate) fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
         let entry = if value.len() > self.max_value_len {
             let (len, max) = (value.len(), self.max_value_len);
             self.reject(key, format!("the value has {len} bytes, more than {max}"))
@@ -81,13 +71,13 @@ impl View {
     }
 
     /// A key has a value that is too long to be read.
-    pub(crate) fn put_unreadable(&mut self, key: &[u8]) -> Result<(), Failure> {
+    fn put_unreadable(&mut self, key: &[u8]) -> Result<(), Failure> {
         let entry = self.reject(key, "the value is too long to be read".to_owned());
         self.insert(key, entry)
     }
 
     /// A key was deleted.
-    pub(crate) fn remove(&mut self, key: &[u8]) {
+    fn remove(&mut self, key: &[u8]) {
         self.entries.remove(key);
         self.snapshot = None;
     }
@@ -129,7 +119,7 @@ impl View {
     }
 
     /// The whole state.
-    pub(crate) fn update(&mut self, origin: &str) -> Update {
+    fn update(&mut self, origin: &str) -> Update {
         let entries = &self.entries;
         let snapshot = self.snapshot.get_or_insert_with(|| {
             let instances = entries.values().filter_map(|entry| match entry {
@@ -145,6 +135,42 @@ impl View {
         Update::snapshot(Arc::clone(snapshot), Provenance::live(origin))
             .with_revision(self.revision)
             .with_rejected(rejected.collect())
+    }
+}
+
+impl Mirror for View {
+    type Whole = Update;
+    const WHAT: &str = "reading the instances";
+
+    fn start(&self) -> &[u8] {
+        self.prefix.as_bytes()
+    }
+
+    fn end(&self) -> Vec<u8> {
+        prefix_end(self.prefix.as_bytes())
+    }
+
+    fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    fn reached(&mut self, revision: i64) {
+        self.revision = self.revision.max(u64::try_from(revision).unwrap_or(0));
+    }
+
+    fn apply(&mut self, key: &[u8], change: Change<'_>) -> Result<(), Failure> {
+        match change {
+            Change::Put(value, _) => self.put(key, value),
+            Change::Unreadable => self.put_unreadable(key),
+            Change::Deleted => {
+                self.remove(key);
+                Ok(())
+            }
+        }
+    }
+
+    fn whole(&mut self) -> Update {
+        self.update(NAME)
     }
 }
 

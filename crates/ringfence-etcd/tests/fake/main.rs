@@ -10,6 +10,7 @@
 
 mod access;
 mod compaction;
+mod documents;
 mod failover;
 mod records;
 #[cfg(feature = "register")]

@@ -99,6 +99,11 @@ impl Auth {
         }
     }
 
+    /// The token of now, for calls that are made here.
+    pub(crate) fn token(&self) -> Option<Arc<str>> {
+        Some(self.current()?.value)
+    }
+
     fn current(&self) -> Option<Token> {
         self.token
             .lock()

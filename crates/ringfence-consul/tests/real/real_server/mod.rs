@@ -1,6 +1,7 @@
 mod access;
 #[cfg(feature = "register")]
 mod contract;
+mod kv;
 mod outage;
 mod reading;
 #[cfg(feature = "register")]

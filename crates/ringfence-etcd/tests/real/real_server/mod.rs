@@ -1,6 +1,7 @@
 mod access;
 mod cluster;
 mod contract;
+mod documents;
 mod offline;
 #[cfg(feature = "register")]
 mod registration;

@@ -1,3 +1,4 @@
+mod config;
 #[cfg(feature = "register")]
 mod contract;
 #[cfg(feature = "register")]
