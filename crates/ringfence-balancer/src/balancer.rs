@@ -1,12 +1,16 @@
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use ringfence_core::View;
 use ringfence_discovery::{Discovery, ServiceKey};
 use tokio::time::{Instant, timeout};
 
 use crate::{
-    BalancerBuilder, BalancerConfig, Candidate, CompiledPolicy, Decision, PickError, PickRequest,
-    Status, handle::TaskGuard, pick,
+    BalancerBuilder, BalancerConfig, Candidate, CompiledPolicy, Current, Decision, PickError,
+    PickRequest, Status, handle::TaskGuard, pick,
 };
 
 /// The longest that [`Balancer::shutdown`] waits for the task.
@@ -144,6 +148,18 @@ impl Balancer {
         }
     }
 
+    /// Reads the published state once: what is done with it in `read` sees one policy and the view that was made for it,
+    /// whatever is swapped meanwhile.
+    ///
+    /// # Errors
+    /// [`PickError`] where there is no state yet, or not any more.
+    pub fn read<T>(&self, read: impl FnOnce(Current<'_>) -> T) -> Result<T, PickError> {
+        match &*self.guard.shared.cell.load() {
+            Some(published) => Ok(read(Current::new(&self.guard.shared, published))),
+            None => Err(self.without_view(Duration::ZERO)),
+        }
+    }
+
     /// The first `count` distinct usable instances clockwise from the request's key: for programs
     /// that keep several copies of what belongs to a key. There are fewer if the pool has fewer. The
     /// first ones are those of [`pick`](Self::pick).
@@ -228,6 +244,27 @@ impl Balancer {
     /// ```
     pub fn set_policy(&self, policy: impl Into<Arc<CompiledPolicy>>) {
         self.guard.shared.policies.send_replace(Some(policy.into()));
+    }
+
+    /// The kill switch: while the policy is switched off, nothing of it is computed and every request goes the way it goes
+    /// without one. It takes effect with the next request, and a policy that is set later stays off too.
+    pub fn switch_policy(&self, on: bool) {
+        let was_off = self.guard.shared.policy_off.swap(!on, Ordering::Relaxed);
+        if was_off == on {
+            tracing::info!(service = %self.service(), on, "the policy was switched");
+        }
+    }
+
+    /// Whether the policy is switched on, which it is from the start.
+    #[must_use]
+    pub fn is_policy_on(&self) -> bool {
+        !self.guard.shared.policy_off.load(Ordering::Relaxed)
+    }
+
+    /// The policy that was set last, whether or not there is a view for it already.
+    #[must_use]
+    pub fn latest_policy(&self) -> Option<Arc<CompiledPolicy>> {
+        self.guard.shared.policies.borrow().clone()
     }
 
     /// The policy that requests see now; `None` where there is none, before the first view and after a shutdown.

@@ -3,22 +3,7 @@ use std::time::Duration;
 use ringfence_core::{RingConfig, TagRouting, ViewConfig};
 use ringfence_discovery::WatchConfig;
 
-use crate::{ConfigError, MAX_CANDIDATES, OutlierConfig, RetryBudgetConfig};
-
-/// What happens with a request that has no key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub enum MissingKey {
-    /// Two instances are drawn at random and the one with fewer requests in flight is taken.
-    #[default]
-    P2c,
-    /// The usable instances take turns.
-    RoundRobin,
-    /// One is drawn at random.
-    Random,
-    /// The pick fails with [`PickError::KeyRequired`](crate::PickError::KeyRequired).
-    Reject,
-}
+use crate::{ConfigError, MAX_CANDIDATES, MissingKey, OutlierConfig, RetryBudgetConfig};
 
 /// Settings of a [`Balancer`](crate::Balancer).
 ///

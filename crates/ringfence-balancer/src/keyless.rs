@@ -17,15 +17,16 @@ pub(crate) fn choose(
     shared: &Shared,
     published: &Published,
     pool: &PoolView,
+    missing_key: MissingKey,
     limit: usize,
 ) -> Option<Candidates> {
     let eligible = pool.eligible();
-    let start = match (shared.config.missing_key(), eligible.len()) {
+    let start = match (missing_key, eligible.len()) {
         (_, 0) => return None,
         (MissingKey::RoundRobin, len) => shared.turn.fetch_add(1, Ordering::Relaxed) % len,
         (_, len) => fastrand::usize(..len),
     };
-    if shared.config.missing_key() == MissingKey::P2c && eligible.len() > 1 {
+    if missing_key == MissingKey::P2c && eligible.len() > 1 {
         let other = other_than(start, fastrand::usize(..eligible.len() - 1));
         let at = |place: usize| candidate(published, pool, *eligible.get(place)?);
         let (one, two) = (at(start)?, at(other)?);

@@ -65,6 +65,7 @@ mod balancer;
 mod builder;
 mod config;
 mod counter;
+mod current;
 mod decision;
 mod error;
 mod handle;
@@ -82,12 +83,13 @@ mod task;
 
 pub use ringfence_core::{ConfigError, OutlierConfig, RetryBudgetConfig, RingConfig, TagRouting};
 pub use ringfence_discovery::{ServiceKey, WatchConfig};
-pub use ringfence_policy::CompiledPolicy;
+pub use ringfence_policy::{CompiledPolicy, MissingKey};
 
 pub use self::{
     balancer::Balancer,
     builder::BalancerBuilder,
-    config::{BalancerConfig, MissingKey},
+    config::BalancerConfig,
+    current::Current,
     decision::{Candidate, Decision, IntoCandidates, MAX_CANDIDATES},
     error::{BuildError, PickError},
     node::{AttachmentKey, FailureKind, InFlight, Node, Outcome},

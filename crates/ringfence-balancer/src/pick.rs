@@ -105,14 +105,16 @@ fn choose(
             (candidates, Some(hash))
         }
         None => {
-            let missing_key = shared.config.missing_key();
+            let missing_key = request.missing_key();
+            let missing_key = missing_key.unwrap_or_else(|| shared.config.missing_key());
             if missing_key == MissingKey::Reject {
                 return Err(PickError::KeyRequired {
                     service: shared.service.clone(),
                 });
             }
             shared.counters.keyless.increment();
-            (keyless::choose(shared, published, pool, limit), None)
+            let chosen = keyless::choose(shared, published, pool, missing_key, limit);
+            (chosen, None)
         }
     };
     let Some(candidates) = candidates else {

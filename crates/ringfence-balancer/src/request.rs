@@ -2,6 +2,8 @@ use std::fmt;
 
 use ringfence_core::{PlanId, RequestTags, TagValues};
 
+use crate::MissingKey;
+
 /// What a pick needs to know about a request.
 ///
 /// ```
@@ -18,6 +20,7 @@ pub struct PickRequest<'a> {
     plan: PlanId,
     tags: Tags<'a>,
     max_candidates: Option<usize>,
+    missing_key: Option<MissingKey>,
 }
 
 impl<'a> PickRequest<'a> {
@@ -76,6 +79,14 @@ impl<'a> PickRequest<'a> {
         self
     }
 
+    /// What happens without a key, in place of what the
+    /// [settings](crate::BalancerConfig::missing_key) say.
+    #[must_use]
+    pub fn with_missing_key(mut self, missing_key: MissingKey) -> Self {
+        self.missing_key = Some(missing_key);
+        self
+    }
+
     /// The bytes that are hashed, never empty.
     #[must_use]
     pub fn key(&self) -> Option<&'a [u8]> {
@@ -96,6 +107,10 @@ impl<'a> PickRequest<'a> {
 
     pub(crate) fn tags(&self) -> Tags<'a> {
         self.tags
+    }
+
+    pub(crate) fn missing_key(&self) -> Option<MissingKey> {
+        self.missing_key
     }
 
     pub(crate) fn candidates(&self, max_attempts: usize) -> usize {
@@ -133,6 +148,9 @@ impl fmt::Debug for PickRequest<'_> {
                 shown.field("tags", &made);
             }
         }
-        shown.field("max_candidates", &self.max_candidates).finish()
+        shown
+            .field("max_candidates", &self.max_candidates)
+            .field("missing_key", &self.missing_key)
+            .finish()
     }
 }

@@ -61,6 +61,8 @@ pub(crate) struct Shared {
     pub(crate) wishes: RouteWishes,
     /// The policy that was set last, for the task.
     pub(crate) policies: watch::Sender<Option<Arc<CompiledPolicy>>>,
+    /// The policy was switched off by hand.
+    pub(crate) policy_off: AtomicBool,
     /// The tags of requests without tags.
     pub(crate) untagged: RequestTags,
     /// Whose turn it is in round robin.
@@ -93,6 +95,7 @@ impl Shared {
             counters: Counters::default(),
             wishes: RouteWishes::new(config.max_pools()),
             policies: watch::Sender::new(policy),
+            policy_off: AtomicBool::new(false),
             untagged: RequestTags::new(),
             turn: AtomicUsize::new(0),
             nodes: Arc::default(),

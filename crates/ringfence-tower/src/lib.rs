@@ -90,13 +90,14 @@ mod transport;
 mod uri;
 
 pub use ringfence_core::RequestTags;
+pub use ringfence_policy::RoutingKey;
 
 pub use self::body::{Body, Replay, RequestBody, ResponseBody};
 pub use self::classify::{
     Classify, Failure, Verdict, classify_error, classify_response, classify_trailers,
 };
 pub use self::error::{BoxError, Error, ErrorKind, FailedAttempt};
-pub use self::key::{KeySource, RoutingKey};
+pub use self::key::KeySource;
 pub use self::layer::RingfenceLayer;
 pub use self::retry::{Idempotent, RetryPolicy};
 pub use self::service::{ResponseFuture, Ringfence};

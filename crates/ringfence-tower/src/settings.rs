@@ -39,6 +39,11 @@ impl Settings {
             origins: AttachmentKey::unique(),
         }
     }
+
+    /// The most instances that a request may go to.
+    pub(crate) fn max_candidates(&self) -> usize {
+        if self.retry.may_hop() { usize::MAX } else { 1 }
+    }
 }
 
 impl fmt::Debug for Settings {

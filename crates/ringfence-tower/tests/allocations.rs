@@ -9,7 +9,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use common::{Cluster, keyed};
+use common::{Cluster, instance, keyed};
 use http::{HeaderValue, Request, Response};
 use http_body_util::{Full, combinators::BoxBody};
 use ringfence_testkit::allocations;
@@ -73,6 +73,39 @@ async fn a_request_that_needs_no_second_attempt_costs_one_allocation() {
     assert_eq!(count(&mut client, request(body(), &key)), 1);
     // A body that is kept for a second attempt: the shared state and the box around it.
     assert_eq!(count(&mut client, request(BoxBody::new(body()), &key)), 3);
+    let without_key = RoutingKey::from(Bytes::new());
+    assert_eq!(count(&mut client, request(body(), &without_key)), 1);
+}
+
+#[tokio::test]
+async fn a_policy_without_regular_expressions_adds_none() {
+    let instances = [("a", "a:80"), ("b", "b:80"), ("c", "c:80")];
+    let instances = instances.map(|(id, at)| instance(id, at));
+    let text = "
+ringfence: 1
+gray: { next: { to: { version: gray }, percent: 30 } }
+rules:
+  - { name: other, match: [{ methods: [POST] }, { path: { prefix: /cart } }, { headers: { x-lane: { exact: blue } } }] }
+  - name: orders
+    match: [{ path: { exact: /orders } }]
+    tags_from_headers: { x-lane: { tag: lane } }
+    key: [{ cookie: sid }, { query: user }, { extension: {}, normalise: [trim, case_fold_ascii] }]
+    gray: [next]
+    pools: [{ require: { version: stable }, min_usable: 2 }, {}]
+    missing_key: round_robin
+    limits: { max_attempts: 2 }
+";
+    let cluster = Cluster::with_policy(instances, text).await;
+    let mut client = cluster.layer().wrap(Free);
+    let body = || Full::new(Bytes::from_static(b"0123456789"));
+    for n in 0..100 {
+        let key = RoutingKey::from(format!(" User-{n} "));
+        count(&mut client, request(body(), &key));
+    }
+    for n in 0..100 {
+        let key = RoutingKey::from(format!(" User-{n} "));
+        assert_eq!(count(&mut client, request(body(), &key)), 1);
+    }
     let without_key = RoutingKey::from(Bytes::new());
     assert_eq!(count(&mut client, request(body(), &without_key)), 1);
 }

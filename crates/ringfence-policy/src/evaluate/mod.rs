@@ -137,6 +137,15 @@ impl CompiledPolicy {
     }
 }
 
+impl CompiledPolicy {
+    /// [`Evaluation::strip`] of the rule at this [place](Evaluation::rule_index), for when the head is to be changed and no
+    /// evaluation may borrow it any more.
+    #[must_use]
+    pub fn stripped(&self, rule_index: usize) -> &[HeaderName] {
+        self.rules.get(rule_index).map_or(&[], |rule| &rule.strip)
+    }
+}
+
 impl<'a> Evaluation<'a> {
     /// Name of the rule; `default` where none of the document matches.
     #[must_use]

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use http::{Request, Response};
 use ringfence_balancer::{Candidate, FailureKind, Outcome};
 use ringfence_core::RequestTags;
+use ringfence_policy::{GrayTag, TrustedTags};
 use tokio::time::{Instant, timeout_at};
 use tower_service::Service;
 
@@ -81,12 +82,14 @@ impl<S> Call<'_, S> {
         B: RequestBody,
     {
         let (mut head, body) = request.into_parts();
-        let (decision, waited) = decide(self.settings, &head).await?;
+        let (decision, waited) = decide(self.settings, &mut head).await?;
         let idempotent = self.settings.retry.is_idempotent(&head);
         // All of them have been read; taken out, they need no copy for a further attempt.
         trail.decided(decision.pool());
         head.extensions.remove::<RequestTags>();
         head.extensions.remove::<RoutingKey>();
+        head.extensions.remove::<GrayTag>();
+        head.extensions.remove::<TrustedTags>();
         head.extensions.remove::<Idempotent>();
 
         let mut in_hand = InHand::new(head, body);

@@ -8,9 +8,12 @@
 
 use std::time::Duration;
 
-use ringfence_balancer::{Balancer, BalancerConfig, OutlierConfig, PickRequest};
+use ringfence_balancer::{
+    Balancer, BalancerBuilder, BalancerConfig, CompiledPolicy, OutlierConfig, PickRequest,
+};
 use ringfence_core::{Instance, Scheme};
 use ringfence_discovery::{MemoryRegistry, ServiceKey};
+use ringfence_policy::{PolicyContext, PolicyDocument};
 use ringfence_tower::{KeySource, RingfenceLayer, RoutingKey};
 
 pub const SERVICE: &str = "orders.internal";
@@ -35,11 +38,26 @@ impl Cluster {
     }
 
     pub async fn with_config(instances: &[(&str, &str)], config: BalancerConfig) -> Self {
+        let instances = instances.iter().map(|(id, at)| instance(id, at));
+        Self::build(instances, |balancer| balancer.with_config(config)).await
+    }
+
+    /// Instances and a policy in YAML.
+    pub async fn with_policy(instances: impl IntoIterator<Item = Instance>, text: &str) -> Self {
+        let policy = policy(text);
+        let set_up = |balancer: BalancerBuilder| balancer.with_config(config()).with_policy(policy);
+        Self::build(instances, set_up).await
+    }
+
+    pub async fn build(
+        instances: impl IntoIterator<Item = Instance>,
+        set_up: impl FnOnce(BalancerBuilder) -> BalancerBuilder,
+    ) -> Self {
         let registry = MemoryRegistry::new();
         let service = ServiceKey::new(SERVICE);
-        registry.replace(&service, instances.iter().map(|(id, at)| instance(id, at)));
-        let balancer = Balancer::builder(registry.clone(), service.clone()).with_config(config);
-        let balancer = balancer.build().expect("inside of a runtime");
+        registry.replace(&service, instances);
+        let balancer = set_up(Balancer::builder(registry.clone(), service.clone())).build();
+        let balancer = balancer.expect("inside of a runtime");
         balancer.ready().await.expect("the registry answers");
         Self {
             registry,
@@ -76,6 +94,10 @@ impl Cluster {
     pub async fn until(&self, condition: impl Fn(&Balancer) -> bool) {
         until(|| condition(&self.balancer)).await;
     }
+}
+
+pub fn policy(text: &str) -> CompiledPolicy {
+    PolicyDocument::parse_and_compile(text, &PolicyContext::new()).expect("a legal policy")
 }
 
 pub fn instance(id: &str, address: &str) -> Instance {

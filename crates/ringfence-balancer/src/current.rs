@@ -1,0 +1,123 @@
+//! One published state, for the time of one decision.
+
+use std::{
+    fmt,
+    sync::{Arc, atomic::Ordering},
+};
+
+use ringfence_core::View;
+use ringfence_policy::{Evaluation, RequestHead};
+
+use crate::{
+    CompiledPolicy, Decision, PickError, PickRequest, pick, published::Published, shared::Shared,
+};
+
+/// A published state: a policy and the view that was made with it. [`Balancer::read`](crate::Balancer::read) lends it.
+///
+/// # Examples
+/// ```
+/// use ringfence_balancer::Balancer;
+/// use ringfence_core::Instance;
+/// use ringfence_discovery::StaticDiscovery;
+/// use ringfence_policy::{PolicyContext, PolicyDocument, RequestHead};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let text = "{ ringfence: 1, rules: [{ name: carts, key: [{ header: x-user }] }] }";
+/// let policy = PolicyDocument::parse_and_compile(text, &PolicyContext::new())?;
+/// let instances = [Instance::builder("cart-1", "10.0.0.1:80").build()?];
+/// let source = StaticDiscovery::new().with_service("cart", instances);
+/// let balancer = Balancer::builder(source, "cart").with_policy(policy).build()?;
+/// balancer.ready().await?;
+///
+/// let request = http::Request::get("/cart").header("x-user", "alice").body(())?;
+/// let decision = balancer.read(|current| {
+///     let evaluation = current.evaluate(&RequestHead::of(&request))?;
+///     Some(current.pick_by(&evaluation, usize::MAX))
+/// })?;
+/// let decision = decision.expect("the policy is on")?;
+/// assert_eq!(decision.instance().id().as_str(), "cart-1");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy)]
+pub struct Current<'a> {
+    shared: &'a Shared,
+    published: &'a Published,
+}
+
+impl<'a> Current<'a> {
+    pub(crate) fn new(shared: &'a Shared, published: &'a Published) -> Self {
+        Self { shared, published }
+    }
+
+    /// The view.
+    #[must_use]
+    pub fn view(&self) -> &'a Arc<View> {
+        &self.published.view
+    }
+
+    /// The policy; `None` where there is none or it is [switched off](crate::Balancer::switch_policy).
+    #[must_use]
+    pub fn policy(&self) -> Option<&'a CompiledPolicy> {
+        let policy = self.published.policy.as_deref()?;
+        (!self.shared.policy_off.load(Ordering::Relaxed)).then_some(policy)
+    }
+
+    /// What the policy says of a request; `None` where there is none or it is off.
+    #[must_use]
+    pub fn evaluate(&self, head: &RequestHead<'a>) -> Option<Evaluation<'a>> {
+        self.policy()?.evaluate(head, fastrand::u64(..))
+    }
+
+    /// Chooses the candidates of a request, as [`Balancer::pick`](crate::Balancer::pick).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn pick(&self, request: &PickRequest<'_>) -> Result<Decision, PickError> {
+        self.shared.counters.picks.increment();
+        pick::pick(self.shared, self.published, request)
+    }
+
+    /// Chooses the candidates of a request as its evaluation by this state's policy says: no more than `max_candidates`, and
+    /// no more than its rule allows.
+    ///
+    /// # Errors
+    /// As [`pick`](Self::pick).
+    pub fn pick_by(
+        &self,
+        evaluation: &Evaluation<'_>,
+        max_candidates: usize,
+    ) -> Result<Decision, PickError> {
+        if evaluation.key.too_long > 0 {
+            self.shared.counters.long_keys.increment();
+        }
+        self.pick(&request_by(evaluation, max_candidates))
+    }
+}
+
+/// What an evaluation asks for.
+fn request_by<'e>(evaluation: &'e Evaluation<'_>, max_candidates: usize) -> PickRequest<'e> {
+    let allowed = evaluation.max_attempts.map_or(usize::MAX, |attempts| {
+        usize::try_from(attempts).unwrap_or(usize::MAX)
+    });
+    let request = PickRequest::new()
+        .with_plan(evaluation.plan)
+        .with_salt(evaluation.salt)
+        .with_missing_key(evaluation.missing_key)
+        .with_tag_values(&evaluation.tags)
+        .with_max_candidates(max_candidates.min(allowed));
+    match evaluation.key_bytes() {
+        Some(key) => request.with_key(key),
+        None => request,
+    }
+}
+
+impl fmt::Debug for Current<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Current")
+            .field("view", &self.published.view)
+            .field("policy", &self.published.policy)
+            .finish_non_exhaustive()
+    }
+}
