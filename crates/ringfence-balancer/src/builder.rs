@@ -1,12 +1,13 @@
 use std::sync::Arc;
 
-use ringfence_discovery::{Discovery, ServiceKey, Supervisor};
+use ringfence_discovery::{Discovery, DocumentSource, ServiceKey, Supervisor};
+use ringfence_policy::PolicyContext;
 use tokio::{runtime::Handle, sync::watch};
 use tracing::Instrument;
 
 use crate::{
-    Balancer, BalancerConfig, BuildError, CompiledPolicy, handle::TaskGuard, shared::Shared,
-    task::Task,
+    Balancer, BalancerConfig, BuildError, CompiledPolicy, handle::TaskGuard, reload::Reloader,
+    shared::Shared, task::Task,
 };
 
 /// Makes a [`Balancer`].
@@ -17,6 +18,7 @@ pub struct BalancerBuilder {
     service: ServiceKey,
     config: BalancerConfig,
     policy: Option<Arc<CompiledPolicy>>,
+    policy_source: Option<(Arc<dyn DocumentSource>, PolicyContext)>,
 }
 
 impl BalancerBuilder {
@@ -26,6 +28,7 @@ impl BalancerBuilder {
             service,
             config: BalancerConfig::default(),
             policy: None,
+            policy_source: None,
         }
     }
 
@@ -41,6 +44,45 @@ impl BalancerBuilder {
         self
     }
 
+    /// Takes the policy from a document, and every change of it. The balancer's task watches it, compiles it with `context`
+    /// and swaps in what is good, as [`Balancer::set_policy`] does.
+    ///
+    /// A document that is no policy keeps the one before in force, and so do one that is deleted and a source that fails:
+    /// [`Status::policy_source`](crate::Status::policy_source) says which and where the fault is, a warning is logged once.
+    /// The first view waits up to 2 s for the source's first word. Without a good document by then, requests are served by
+    /// the policy of [`with_policy`](Self::with_policy): give one where having none would be wrong. A policy that is set by
+    /// hand is in force until the document changes.
+    ///
+    /// # Examples
+    /// ```
+    /// use ringfence_balancer::Balancer;
+    /// use ringfence_core::Instance;
+    /// use ringfence_discovery::{StaticDiscovery, StaticDocument};
+    /// use ringfence_policy::PolicyContext;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let instances = [Instance::builder("a", "10.0.0.1:80").build()?];
+    /// let source = StaticDiscovery::new().with_service("order", instances);
+    /// // In a program: `FileDocument`, `ConsulKv`, `EtcdKey` or `NacosConfigDocument`.
+    /// let policy = StaticDocument::new("{ ringfence: 1, rules: [{ name: all, key: [{ header: x-user }] }] }");
+    /// let balancer = Balancer::builder(source, "order")
+    ///     .with_policy_source(policy, PolicyContext::new())
+    ///     .build()?;
+    /// balancer.ready().await?;
+    /// assert!(balancer.policy().is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_policy_source(
+        mut self,
+        source: impl DocumentSource,
+        context: PolicyContext,
+    ) -> Self {
+        self.policy_source = Some((Arc::new(source), context));
+        self
+    }
+
     /// Starts the balancer's task on the current tokio runtime, which must have its time driver
     /// enabled. Returns at once; the first view comes later, see [`Balancer::ready`].
     ///
@@ -50,10 +92,13 @@ impl BalancerBuilder {
         let runtime = Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
         let watch = self.config.watch().clone();
         let span = tracing::info_span!("balancer", service = %self.service).or_current();
+        let reloader = self
+            .policy_source
+            .map(|(source, context)| Reloader::new(source, context, &watch));
         let supervisor = Supervisor::new(self.discovery, self.service.clone(), watch);
         let shared = Arc::new(Shared::new(self.service, self.config, self.policy));
         let (sender, answered) = watch::channel(false);
-        let task = Task::new(Arc::clone(&shared), supervisor, sender);
+        let task = Task::new(Arc::clone(&shared), supervisor, reloader, sender);
         let task = runtime.spawn(task.run().instrument(span)).abort_handle();
         Ok(Balancer {
             guard: Arc::new(TaskGuard::new(shared, task, answered)),

@@ -50,6 +50,7 @@
 //! | one consistent state for each decision | policy, snapshot, rings and nodes are swapped as one; epochs only rise |
 //! | no lock, no allocation, no await in a pick | measured in the tests; except the first requests with new tags, whose pools are not prepared yet |
 //! | updates need no traffic | the task applies them; removals, drains and health changes at once, additions within `update_merge_window` (at most `max_merge_delay`) |
+//! | a bad policy document changes nothing | the policy before it stays, [`Status::policy_source`] tells where the fault is |
 //! | the registry's death empties nothing | the last good view stays, [`Status::stale_for`] tells its age |
 //! | health and ejection move nobody else's keys | they are judged while walking the ring, which stays the same |
 //! | counts return to where they were taken | the guard holds the node, not its name |
@@ -74,6 +75,7 @@ mod merge;
 mod node;
 mod pick;
 mod published;
+mod reload;
 mod request;
 mod routes;
 mod seating;
@@ -93,6 +95,7 @@ pub use self::{
     decision::{Candidate, Decision, IntoCandidates, MAX_CANDIDATES},
     error::{BuildError, PickError},
     node::{AttachmentKey, FailureKind, InFlight, Node, Outcome},
+    reload::{PolicyFault, PolicySourceStatus},
     request::PickRequest,
     status::{BalancerCounters, Status},
 };

@@ -15,7 +15,7 @@ use tokio::{sync::watch, time::Instant};
 use tracing::{info, warn};
 
 use crate::{
-    BalancerConfig, CompiledPolicy, PickError,
+    BalancerConfig, CompiledPolicy, PickError, PolicySourceStatus,
     counter::StripedCounter,
     node::NodeTotals,
     published::{Published, ViewCell},
@@ -50,6 +50,7 @@ pub(crate) struct TaskReport {
     pub(crate) failed_builds: u64,
     pub(crate) policies_applied: u64,
     pub(crate) policies_failed: u64,
+    pub(crate) policy_source: Option<PolicySourceStatus>,
 }
 
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use ringfence_core::Fingerprint;
 use ringfence_discovery::{ServiceKey, WatchStatus};
 use tokio::time::Instant;
 
-use crate::{FailureKind, node::Seat, shared::Shared};
+use crate::{FailureKind, PolicySourceStatus, node::Seat, shared::Shared};
 
 /// What a balancer is doing, for logs, metrics and tests.
 ///
@@ -65,6 +65,8 @@ pub struct Status {
     /// State and counters of the watch, as of the last event or a few seconds ago. Its `provenance` tells whether requests are
     /// served from a live list or from a copy on disk, and how old that was when it came into use.
     pub watch: WatchStatus,
+    /// The source of the policy, where the balancer has one, as of the last event or a few seconds ago.
+    pub policy_source: Option<PolicySourceStatus>,
     /// Counters since the start.
     pub counters: BalancerCounters,
 }
@@ -184,6 +186,7 @@ impl Status {
                 ejections_refused: report.ejections_refused,
             },
             watch: report.watch,
+            policy_source: report.policy_source,
         }
     }
 }

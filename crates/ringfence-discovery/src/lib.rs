@@ -8,6 +8,9 @@
 //! [`Supervisor`] watches one service through any source and reports [`Event`]s: it tries again with backoff, reads in full
 //! from time to time, notices silence, and does not believe at once that most instances are gone.
 //!
+//! [`DocumentSource`] is the contract of a place that holds one text, such as a policy: [`StaticDocument`], with the feature
+//! `file` `FileDocument`, and those of the crates for Consul, Nacos and etcd. What the text means is for others to say.
+//!
 //! Not here: pools, rings and picking (`ringfence-core`, `ringfence-balancer`), tasks (the owner of a supervisor polls it),
 //! registering a service with a real registry, and health checks of our own.
 //!
@@ -41,7 +44,7 @@
 //! | feature | default | brings |
 //! |---|---|---|
 //! | `disk` | yes | `DiskSnapshots`: copies on disk, for starts while the registry is away |
-//! | `file` | yes | `FileDiscovery` and `parse_instances_file`, with a YAML reader |
+//! | `file` | yes | `FileDiscovery`, `FileDocument` and `parse_instances_file`, with a YAML reader |
 //! | `register` | no | `Registrar` and `Registration`, for servers that register themselves |
 //!
 //! # Guarantees
@@ -61,6 +64,7 @@ mod config;
 mod discovery;
 #[cfg(feature = "disk")]
 mod disk;
+mod document;
 mod error;
 mod event;
 mod mapping;
@@ -75,6 +79,8 @@ mod update;
 #[cfg(feature = "disk")]
 pub use self::disk::DiskSnapshots;
 #[cfg(feature = "file")]
+pub use self::document::FileDocument;
+#[cfg(feature = "file")]
 pub use self::sources::{
     FileDiscovery, FileService, InstancesFile, InstancesFileError, parse_instances_file,
 };
@@ -83,6 +89,7 @@ pub use ringfence_core::ConfigError;
 pub use self::{
     config::WatchConfig,
     discovery::Discovery,
+    document::{Document, DocumentSource, DocumentWatch, MAX_DOCUMENT_BYTES, StaticDocument},
     error::{DiscoveryError, ErrorKind},
     event::{Accepted, Event, HoldReason, HoldStatus, WatchCounters, WatchStatus},
     mapping::{Field, FieldMapping, FieldSource, ID_KEY, Mapped, RegistryRecord, TagPolicy},

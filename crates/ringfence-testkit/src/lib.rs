@@ -3,6 +3,7 @@
 //! | to test against | use |
 //! |---|---|
 //! | a registry that says exactly this, now | [`ScriptedDiscovery`] |
+//! | a document that changes exactly so, now | [`ScriptedDocument`] |
 //! | an HTTP or gRPC server that misbehaves | [`Backend`] with [`Behaviour`] and [`OnConnect`] |
 //! | TLS, SNI | [`TestCa`] and [`Backend::start_tls`] |
 //! | a port that refuses, a port that hangs | [`RefusedAddress`], [`SilentAddress`] |
@@ -21,6 +22,7 @@ mod alloc;
 mod backend;
 pub mod contract;
 mod discovery;
+mod document;
 mod probe;
 pub mod registry;
 mod relay;
@@ -31,6 +33,7 @@ pub use address::{RefusedAddress, SilentAddress};
 pub use alloc::{AllocationInfo, allocations};
 pub use backend::{Answer, Backend, Behaviour, OnConnect, Recorded};
 pub use discovery::ScriptedDiscovery;
+pub use document::ScriptedDocument;
 pub use probe::{ProbeAnswer, ProbeCall, ProbeService};
 pub use relay::Relay;
 pub use tls::{ServerIdentity, TestCa};

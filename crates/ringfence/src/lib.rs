@@ -32,7 +32,7 @@
 //! |---|---|---|
 //! | `tonic` | yes | `TonicConnector` for generated tonic clients |
 //! | `hyper` | yes | what is known of hyper-util's client: which of its failures may hop, its incoming bodies as requests |
-//! | `file` | yes | `FileDiscovery`, a watched YAML or JSON file |
+//! | `file` | yes | `FileDiscovery`, a watched YAML or JSON file, and `FileDocument`, a policy in one |
 //! | `disk` | yes | `DiskSnapshots`, copies of lists on disk for starts while the registry is away |
 //! | `tls` | no | TLS in the tonic connector |
 //! | `consul` | no | the module `consul`; needs OpenSSL's headers to build |
@@ -87,6 +87,6 @@ pub use self::{
 #[cfg(feature = "disk")]
 pub use discovery::DiskSnapshots;
 #[cfg(feature = "file")]
-pub use discovery::FileDiscovery;
+pub use discovery::{FileDiscovery, FileDocument};
 #[cfg(feature = "tonic")]
 pub use tower::TonicConnector;

@@ -6,6 +6,7 @@ mod policies;
 mod publishing;
 
 use std::{
+    future::pending,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -24,6 +25,7 @@ use crate::{
     CompiledPolicy,
     merge::Merger,
     node::{NodeIdentity, NodeTable, failure_channel},
+    reload::Reloader,
     routes::RouteCache,
     shared::{Shared, TaskReport},
 };
@@ -50,6 +52,8 @@ pub(crate) struct Task {
     policy: Option<Arc<CompiledPolicy>>,
     /// Those that are set.
     policies: watch::Receiver<Option<Arc<CompiledPolicy>>>,
+    /// Reads more of them.
+    reloader: Option<Reloader>,
     routes: RouteCache,
     prepare_at: Option<Instant>,
     prepare_not_before: Option<Instant>,
@@ -64,10 +68,19 @@ fn now() -> Instant {
     TokioInstant::now().into_std()
 }
 
+/// Waits for ever where there is no source.
+async fn next_policy(reloader: &mut Option<Reloader>) -> Option<Arc<CompiledPolicy>> {
+    match reloader {
+        Some(reloader) => reloader.next().await,
+        None => pending().await,
+    }
+}
+
 impl Task {
     pub(crate) fn new(
         shared: Arc<Shared>,
         supervisor: Supervisor,
+        reloader: Option<Reloader>,
         answered: watch::Sender<bool>,
     ) -> Self {
         let config = &shared.config;
@@ -85,6 +98,7 @@ impl Task {
             limit_told: false,
             policy,
             policies,
+            reloader,
             routes: RouteCache::new(config.max_pools()),
             prepare_at: None,
             prepare_not_before: None,
@@ -98,16 +112,22 @@ impl Task {
     pub(crate) async fn run(mut self) {
         loop {
             let deadline = TokioInstant::from_std(self.deadline());
+            let awaits_policy = self
+                .reloader
+                .as_ref()
+                .is_some_and(Reloader::awaits_first_word);
             tokio::select! {
                 // What is due first: it moves its own deadline on, so it cannot starve the rest, while
                 // a registry that never stops talking could starve it. Then failing instances, which
                 // hurt requests now; each node has at most one report here. Then a new policy, of
-                // which the newest alone counts. Then the registry. The wishes of requests last: whoever sends many tags must not delay a removal.
+                // which the newest alone counts. Then the registry, which
+                // waits for the first word of the policy's source, and that source. The wishes of requests last: whoever sends many tags must not delay a removal.
                 biased;
                 () = sleep_until(deadline) => self.timers().await,
                 Some(identity) = self.failures.recv() => self.failing(identity).await,
                 Ok(()) = self.policies.changed() => self.policy_set().await,
-                event = self.supervisor.next() => self.event(event).await,
+                event = self.supervisor.next(), if !awaits_policy => self.event(event).await,
+                policy = next_policy(&mut self.reloader) => self.policy_read(policy),
                 () = self.shared.wishes.arrived(), if self.prepare_at.is_none() => {
                     self.prepare_at = Some(self.prepare_not_before.unwrap_or_else(now));
                 }
@@ -185,6 +205,7 @@ impl Task {
 
     fn update_report(&mut self) {
         self.report.watch = self.supervisor.status().clone();
+        self.report.policy_source = self.reloader.as_ref().map(|r| r.status().clone());
         self.report.merged = self.merger.merged();
         self.report.routes_prepared = self.routes.prepared();
         self.report.routes_evicted = self.routes.evicted();

@@ -8,6 +8,13 @@ use super::Task;
 use crate::CompiledPolicy;
 
 impl Task {
+    /// Sets the policy that the source gave, as anyone may.
+    pub(super) fn policy_read(&mut self, policy: Option<Arc<CompiledPolicy>>) {
+        if let Some(policy) = policy {
+            self.shared.policies.send_replace(Some(policy));
+        }
+    }
+
     /// Takes the policy that was set last.
     pub(super) async fn policy_set(&mut self) {
         let newest = self.policies.borrow_and_update().clone();

@@ -176,7 +176,7 @@ mod tests {
         let supervisor = Supervisor::new(Arc::new(registry.clone()), service.into(), watch);
         let shared = Arc::new(Shared::new(service.into(), config, None));
         let (sender, answered) = watch::channel(false);
-        let mut task = Task::new(Arc::clone(&shared), supervisor, sender);
+        let mut task = Task::new(Arc::clone(&shared), supervisor, None, sender);
         task.build = build;
         let task = tokio::spawn(task.run()).abort_handle();
         Balancer {

@@ -1,7 +1,7 @@
 //! Sources that need no server.
 
 #[cfg(feature = "file")]
-mod file;
+pub(crate) mod file;
 mod memory;
 mod static_list;
 

@@ -9,13 +9,21 @@ use crate::{DiscoveryError, ErrorKind};
 impl Env<'_> {
     /// Runs code of the source. What panicked is not to be used again.
     pub(super) fn guarded<T>(&self, call: impl FnOnce() -> T) -> Result<T, DiscoveryError> {
-        catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
-            let message = format!("the source panicked: {}", text(&*panic));
-            let error = DiscoveryError::new(ErrorKind::Protocol, self.source.name(), message);
-            tracing::error!(service = %self.service, error = %error, "a fault in the source; it is asked anew");
-            error
+        guarded(|| self.source.name(), call).inspect_err(|error| {
+            tracing::error!(service = %self.service, %error, "a fault in the source; it is asked anew");
         })
     }
+}
+
+/// Runs code of the source called `name`.
+pub(crate) fn guarded<'a, T>(
+    name: impl FnOnce() -> &'a str,
+    call: impl FnOnce() -> T,
+) -> Result<T, DiscoveryError> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
+        let message = format!("the source panicked: {}", text(&*panic));
+        DiscoveryError::new(ErrorKind::Protocol, name(), message)
+    })
 }
 
 fn text(panic: &(dyn Any + Send)) -> &str {

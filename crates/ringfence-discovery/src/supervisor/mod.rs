@@ -5,7 +5,7 @@ pub(crate) mod backoff;
 #[cfg(feature = "disk")]
 mod disk;
 mod guard;
-mod guarded;
+pub(crate) mod guarded;
 mod ledger;
 mod reader;
 mod rejects;

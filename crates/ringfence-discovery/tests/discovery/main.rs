@@ -10,8 +10,11 @@
 mod convergence;
 #[cfg(feature = "disk")]
 mod disk;
+mod documents;
 #[cfg(feature = "file")]
 mod file;
+#[cfg(feature = "file")]
+mod file_document;
 mod holds;
 mod memory;
 mod order;

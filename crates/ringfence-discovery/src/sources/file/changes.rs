@@ -4,9 +4,7 @@ use super::{
     NAME,
     read::{Content, Digest},
 };
-use crate::{DiscoveryError, Update};
-
-type Reading = Result<Update, DiscoveryError>;
+use crate::DiscoveryError;
 
 /// What one stream knows of the file. It remembers digests, not contents.
 #[derive(Debug, Default)]
@@ -56,11 +54,14 @@ impl Changes {
     }
 
     /// Takes what a new content was parsed to, and gives what is to be told.
-    pub(super) fn parsed(&mut self, parsed: Reading) -> Option<Reading> {
+    pub(super) fn parsed<T>(
+        &mut self,
+        parsed: Result<T, DiscoveryError>,
+    ) -> Option<Result<T, DiscoveryError>> {
         match parsed {
-            Ok(update) => {
+            Ok(told) => {
                 self.fault = None;
-                Some(Ok(update))
+                Some(Ok(told))
             }
             Err(error) => self.fault(error).map(Err),
         }
@@ -79,11 +80,13 @@ impl Changes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ErrorKind, Provenance};
+    use crate::{ErrorKind, Provenance, Update};
+
+    type Reading = Result<Update, DiscoveryError>;
 
     fn content(text: &str, settled: bool) -> Result<Content, DiscoveryError> {
         Ok(Content {
-            bytes: text.as_bytes().to_vec(),
+            bytes: Some(text.as_bytes().to_vec()),
             digest: Digest::of(text.as_bytes()),
             settled,
         })
@@ -98,7 +101,12 @@ mod tests {
     }
 
     fn parse(content: &Content) -> Reading {
-        if content.bytes.starts_with(b"bad") {
+        if content
+            .bytes
+            .as_deref()
+            .unwrap_or_default()
+            .starts_with(b"bad")
+        {
             return Err(DiscoveryError::new(ErrorKind::Malformed, NAME, "bad"));
         }
         Ok(Update::no_such_service(Provenance::live(NAME)))

@@ -2,6 +2,7 @@
 
 mod changes;
 mod error;
+mod follow;
 mod form;
 mod parse;
 mod read;
@@ -15,20 +16,22 @@ use std::{
 use ringfence_core::ConfigError;
 use tokio::time::sleep;
 
-use self::{
-    changes::{Changes, Observed},
-    read::{Content, FileReader},
-};
 pub use self::{
     error::InstancesFileError,
     parse::{FileService, InstancesFile, parse_instances_file},
 };
+pub(crate) use self::{
+    follow::{POLL_INTERVAL, checked_interval, follow},
+    read::{Content, FileReader},
+};
 use crate::{
     BoxFuture, BoxStream, Discovery, DiscoveryError, ErrorKind, Provenance, ServiceKey, Update,
-    unfold,
 };
 
-const NAME: &str = "file";
+pub(crate) const NAME: &str = "file";
+
+/// Largest file of instances that is read.
+const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// Reads of one fetch before it gives up on a file that never stops changing.
 const FETCH_READS: usize = 8;
@@ -71,8 +74,8 @@ impl FileDiscovery {
     /// Lists the services of this file. It is not read yet, and need not exist yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
-            reader: FileReader::new(path.into()),
-            poll_interval: Duration::from_millis(500),
+            reader: FileReader::new(path.into(), MAX_BYTES),
+            poll_interval: POLL_INTERVAL,
         }
     }
 
@@ -93,8 +96,7 @@ impl FileDiscovery {
     /// # Errors
     /// [`ConfigError`] when it is outside its range.
     pub fn with_poll_interval(mut self, interval: Duration) -> Result<Self, ConfigError> {
-        let range = Duration::from_millis(10)..=Duration::from_secs(3_600);
-        self.poll_interval = ConfigError::check("poll_interval", interval, range)?;
+        self.poll_interval = checked_interval(interval)?;
         Ok(self)
     }
 
@@ -143,30 +145,10 @@ impl Discovery for FileDiscovery {
     }
 
     fn watch(&self, service: &ServiceKey) -> BoxStream<'static, Result<Update, DiscoveryError>> {
-        let (this, service) = (Arc::new(self.clone()), service.clone());
-        unfold(None, move |changes: Option<Changes>| {
+        let (this, service) = (self.clone(), service.clone());
+        follow(self.reader.clone(), self.poll_interval, move |content| {
             let (this, service) = (this.clone(), service.clone());
-            async move {
-                let mut pause = changes.is_some();
-                let mut changes = changes.unwrap_or_default();
-                loop {
-                    if pause {
-                        sleep(this.poll_interval).await;
-                    }
-                    pause = true;
-                    let read = this.reader.read().await;
-                    let told = match changes.observe(read) {
-                        Observed::Nothing => None,
-                        Observed::Fault(error) => Some(Err(error)),
-                        Observed::New(content) => {
-                            changes.parsed(this.parse(&service, content).await)
-                        }
-                    };
-                    if let Some(told) = told {
-                        return Some((told, Some(changes)));
-                    }
-                }
-            }
+            async move { this.parse(&service, content).await }
         })
     }
 
@@ -184,8 +166,9 @@ fn update(path: &Path, service: &ServiceKey, content: &Content) -> Result<Update
         let message = format!("{}: {error}", path.display());
         DiscoveryError::new(ErrorKind::Malformed, NAME, message).with_cause(error)
     };
-    let text = std::str::from_utf8(&content.bytes).map_err(|error| {
-        let good = content.bytes.get(..error.valid_up_to()).unwrap_or_default();
+    let bytes = content.bytes.as_deref().unwrap_or_default();
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let good = bytes.get(..error.valid_up_to()).unwrap_or_default();
         let line = 1 + good.iter().filter(|byte| **byte == b'\n').count() as u64;
         broken(InstancesFileError::new(Some(line), None, "not UTF-8"))
     })?;
