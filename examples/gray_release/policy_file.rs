@@ -2,9 +2,7 @@
 
 use std::{fs, path::PathBuf, time::Duration};
 
-use ringfence::{
-    Balancer, GrayTag, PolicyContext, PolicyDocument, TagAuthority, discovery::FileDocument,
-};
+use ringfence::{Balancer, FileDocument, GrayTag, PolicyContext, PolicyDocument, TagAuthority};
 use ringfence_examples::{BoxError, until};
 use tempfile::TempDir;
 
