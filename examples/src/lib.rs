@@ -4,12 +4,16 @@
 //! $ cargo run --example echo_server -- --id order-1 --port 50051
 //! ```
 
+mod client;
+mod cluster;
 mod fleet;
 mod registry;
 mod report;
 mod tour;
 
 pub use self::{
+    client::{Answers, Client, request_of},
+    cluster::{Cluster, until},
     fleet::{Fleet, Server},
     registry::{Registry, Role},
     report::{Report, percent},

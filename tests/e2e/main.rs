@@ -9,6 +9,7 @@
 
 mod compose;
 mod fleet;
+mod forged_tags;
 mod lifetime;
 mod membership;
 mod readme;

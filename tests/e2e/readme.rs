@@ -8,7 +8,8 @@ fn text(path: &str) -> String {
 }
 
 fn programs<'a>(text: &'a str, fence: &str) -> Vec<&'a str> {
-    let blocks = text.split(&format!("```{fence}\n")).skip(1);
+    let opening = format!("```{fence}\n");
+    let blocks = text.split(&opening).skip(1);
     blocks
         .map(|block| block.split_once("```").expect("it ends").0)
         .collect()

@@ -44,8 +44,13 @@
 #![cfg_attr(all(feature = "consul", feature = "register"), doc = include_str!("registry.md"))]
 //! # Where things are
 //! What programs use daily is at the root. Each crate is there whole as a module: [`core`] (pools, rings, views),
-//! [`discovery`] (sources of your own, supervision), [`balancer`] (counters, outcomes) and [`tower`] (transports, bodies,
-//! classification).
+//! [`discovery`] (sources of your own, supervision), [`policy`] (every type of the document, dry runs, explanations, imports),
+//! [`balancer`] (counters, outcomes) and [`tower`] (transports, bodies, classification). Where two of them have the same name,
+//! the root has the one of [`tower`] or [`balancer`]: `KeySource` and `MissingKey` of a document are in [`policy`].
+//!
+//! [`guide`] explains the routing policy field by field.
+
+pub mod guide;
 
 pub use ringfence_balancer as balancer;
 #[cfg(feature = "consul")]
@@ -56,6 +61,7 @@ pub use ringfence_discovery as discovery;
 pub use ringfence_etcd as etcd;
 #[cfg(feature = "nacos")]
 pub use ringfence_nacos as nacos;
+pub use ringfence_policy as policy;
 pub use ringfence_tower as tower;
 pub use {tower_layer, tower_service};
 
@@ -70,6 +76,11 @@ pub use self::{
         Match, RequestTags, RingConfig, Scheme, Snapshot, TagRouting, TagRule, View, Weight,
     },
     discovery::{Discovery, MemoryRegistry, ServiceKey, StaticDiscovery, WatchConfig},
+    policy::{
+        AuditDecision, AuditEvent, AuditReason, AuditSink, CompiledPolicy, Explanation,
+        GrayRelease, GrayTag, KeySecret, Mode, PeerAddress, Percent, PolicyContext, PolicyDocument,
+        PolicyError, RequestHead, Rule, TagAuthority, TrustedTags, VerifiedClaims,
+    },
     tower::{
         Authority, Body, Error, ErrorKind, Idempotent, KeySource, RetryPolicy, Ringfence,
         RingfenceLayer, RoutingKey, Transport,

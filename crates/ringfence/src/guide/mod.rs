@@ -1,0 +1,3 @@
+//! Guides: how the parts work together. There is nothing here to call.
+
+pub mod policy;

@@ -1,0 +1,4 @@
+#![doc = include_str!("policy.md")]
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,5 @@
+use ringfence_policy::GrayTag;
+
+fn main() {
+    let _ = GrayTag {};
+}

@@ -1,0 +1,5 @@
+use ringfence_policy::TrustedTags;
+
+fn main() {
+    let _ = TrustedTags {};
+}
