@@ -31,20 +31,20 @@ async fn after(watch: &mut Documents, before: Option<&[u8]>) -> Option<Vec<u8>> 
 #[tokio::test]
 async fn a_key_is_followed_and_its_neighbours_are_not() {
     let etcd = FakeEtcd::start().await;
-    etcd.put("/ringfence/policy2", "no".to_owned());
-    etcd.put("/ringfence/policy/a", "no".to_owned());
+    etcd.put("/ringfence/policy2", "no");
+    etcd.put("/ringfence/policy/a", "no");
     let mut watch = source(&etcd).watch();
     assert_eq!(etcd.open_watches(), 0, "lazy");
     assert_eq!(said(&mut watch).await.expect("an answer").content, None);
-    etcd.put(KEY, "a".to_owned());
+    etcd.put(KEY, "a");
     assert_eq!(after(&mut watch, None).await.as_deref(), Some(&b"a"[..]));
-    etcd.put("/ringfence/policy2", "never".to_owned());
+    etcd.put("/ringfence/policy2", "never");
     etcd.put(KEY, String::new());
     let empty = after(&mut watch, Some(b"a")).await;
     assert_eq!(empty.as_deref(), Some(&b""[..]), "empty is no absence");
     etcd.delete(KEY);
     assert_eq!(after(&mut watch, Some(b"")).await, None);
-    etcd.put(KEY, "b".to_owned());
+    etcd.put(KEY, "b");
     let document = loop {
         let document = said(&mut watch).await.expect("no failure");
         if document.content.is_some() {
@@ -57,7 +57,7 @@ async fn a_key_is_followed_and_its_neighbours_are_not() {
         u64::try_from(put_at).ok()
     );
     // Another key moves the store on, and not the document.
-    etcd.put("/elsewhere", "x".to_owned());
+    etcd.put("/elsewhere", "x");
     let again = said(&mut watch).await.expect("a sign of life");
     assert_eq!(again, document);
 }
@@ -65,7 +65,7 @@ async fn a_key_is_followed_and_its_neighbours_are_not() {
 #[tokio::test]
 async fn compaction_and_silence_lead_to_a_new_reading() {
     let etcd = FakeEtcd::start().await;
-    etcd.put(KEY, "a".to_owned());
+    etcd.put(KEY, "a");
     let source = source(&etcd);
     let mut watch = source.watch();
     assert_eq!(after(&mut watch, None).await.as_deref(), Some(&b"a"[..]));
@@ -84,15 +84,15 @@ async fn compaction_and_silence_lead_to_a_new_reading() {
 #[tokio::test]
 async fn a_document_that_is_too_large_is_an_error_and_no_part_of_it() {
     let etcd = FakeEtcd::start().await;
-    etcd.put(KEY, "12345".to_owned());
+    etcd.put(KEY, "12345");
     let source = source(&etcd).with_max_bytes(4);
     let mut watch = source.watch();
     let error = said(&mut watch).await.expect_err("5 bytes");
     assert_eq!(error.kind(), ErrorKind::Malformed);
-    etcd.put(KEY, "1234".to_owned());
+    etcd.put(KEY, "1234");
     let mut watch = source.watch();
     assert_eq!(after(&mut watch, None).await.as_deref(), Some(&b"1234"[..]));
-    etcd.put(KEY, "12345".to_owned());
+    etcd.put(KEY, "12345");
     let error = loop {
         if let Err(error) = said(&mut watch).await {
             break error;
@@ -107,7 +107,7 @@ async fn the_watch_ends_with_the_stream() {
     let source = source(&etcd);
     let mut watch = source.watch();
     said(&mut watch).await.expect("an answer");
-    etcd.put(KEY, "a".to_owned());
+    etcd.put(KEY, "a");
     after(&mut watch, None).await;
     assert_eq!(etcd.open_watches(), 1);
     drop(watch);
