@@ -91,7 +91,7 @@ impl BalancerBuilder {
     /// use ringfence_balancer::Balancer;
     /// use ringfence_core::Instance;
     /// use ringfence_discovery::{StaticDiscovery, StaticDocument};
-    ///     ///
+    ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let instances = [Instance::builder("a", "10.0.0.1:80").build()?];

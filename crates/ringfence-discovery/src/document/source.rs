@@ -83,7 +83,7 @@ impl fmt::Debug for Document {
 
 /// A place that holds one document, and tells its changes.
 ///
-/// It only reads, and does not know what the document means. Its backoff is that of [`DocumentWatch`].
+/// It only reads, and does not know what the document means. Its backoff is that of [`DocumentWatch`](crate::DocumentWatch).
 ///
 /// # Examples
 /// A source of your own on a function that is asked every second:
