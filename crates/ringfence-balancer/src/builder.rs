@@ -88,7 +88,7 @@ impl BalancerBuilder {
     ///
     /// # Examples
     /// ```
-    /// use ringfence_balancer::Balancer;
+    /// use ringfence_balancer::{Balancer, PolicyContext};
     /// use ringfence_core::Instance;
     /// use ringfence_discovery::{StaticDiscovery, StaticDocument};
     ///

@@ -20,6 +20,8 @@ pub(super) struct Gate(Mutex<Option<Closed>>);
 struct Closed {
     until: Instant,
     wait: Duration,
+    /// What the refusal was, so that it is told as that.
+    fault: Fault,
     message: String,
 }
 
@@ -29,13 +31,14 @@ impl Gate {
         match &*self.lock() {
             Some(closed) if Instant::now() < closed.until => {
                 let message = format!("{} (not asked again yet)", closed.message);
-                Err(Failure::new(Fault::Credentials, message))
+                Err(Failure::new(closed.fault, message))
             }
             _ => Ok(()),
         }
     }
 
-    pub(super) fn refused(&self, message: &str) {
+    /// Closes the gate, unless it is closed.
+    pub(super) fn refused(&self, failure: &Failure) {
         let mut closed = self.lock();
         let now = Instant::now();
         let wait = match &*closed {
@@ -47,7 +50,11 @@ impl Gate {
         *closed = Some(Closed {
             until: now + wait.mul_f64(1.0 + fastrand::f64() / 4.0),
             wait,
-            message: message.to_owned(),
+            fault: match failure.fault {
+                Fault::Denied => Fault::Denied,
+                _ => Fault::Credentials,
+            },
+            message: failure.message.clone(),
         });
     }
 
@@ -70,7 +77,7 @@ mod tests {
         for _ in 0..10 * 60 {
             if gate.check().is_ok() {
                 tries += 1;
-                gate.refused("wrong password");
+                gate.refused(&Failure::new(Fault::Credentials, "wrong password"));
             }
             tokio::time::advance(Duration::from_secs(1)).await;
         }
@@ -81,13 +88,13 @@ mod tests {
     async fn success_opens_it_and_several_refusals_at_once_count_as_one() {
         let gate = Gate::default();
         for _ in 0..100 {
-            gate.refused("wrong password");
+            gate.refused(&Failure::new(Fault::Credentials, "wrong password"));
         }
         assert!(gate.check().is_err());
         tokio::time::advance(FIRST_WAIT * 5 / 4).await;
         assert!(gate.check().is_ok());
         gate.accepted();
-        gate.refused("again");
+        gate.refused(&Failure::new(Fault::Credentials, "again"));
         tokio::time::advance(FIRST_WAIT * 5 / 4).await;
         assert!(gate.check().is_ok(), "starts small again");
     }

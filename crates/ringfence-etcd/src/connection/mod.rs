@@ -93,7 +93,7 @@ impl Pool {
                 if matches!(failure.fault, Fault::Credentials | Fault::Token) {
                     // Connected clients keep their own copy of the password.
                     slot.forget().await;
-                    self.gate.refused(&failure.message);
+                    self.gate.refused(&failure);
                 }
                 return Err(failure);
             }
@@ -138,14 +138,14 @@ impl Pool {
             && matches!(failure.fault, Fault::Credentials | Fault::Token)
         {
             slot.forget().await;
-            self.gate.refused(&failure.message);
+            self.gate.refused(failure);
         }
         renewed
     }
 
     /// A watch was refused although its token is new: nothing is asked for a while.
     pub(crate) fn refused(&self, failure: &Failure) {
-        self.gate.refused(&failure.message);
+        self.gate.refused(failure);
     }
 
     /// A server failed: the next call goes to the one after it, unless that was so already.
