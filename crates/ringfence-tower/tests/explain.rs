@@ -89,7 +89,7 @@ fn document(dice: &mut Dice) -> String {
     writeln!(text, "mode: {mode}").unwrap();
     writeln!(
         text,
-        "zone: {{ prefer_local: {local}, spill_permille: {{ a: {spill} }} }}"
+        "zone: {{ prefer_local: {local}, spill_permille: {{ a: {spill}, b: {spill}, c: {spill} }} }}"
     )
     .unwrap();
     let otherwise = dice.of(&["baseline", "fail"]);
