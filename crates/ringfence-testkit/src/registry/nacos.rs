@@ -120,14 +120,16 @@ impl Nacos {
             .await
     }
 
-    /// Starts on an empty folder. In about half of such starts rnacos panics inside and is left without its users for ever, so
-    /// it is asked to log in and started over on a fresh folder if it cannot.
+    /// Starts on an empty folder. In about half of such starts rnacos panics inside and is left without its users for ever, and
+    /// in some it loses the configurations that it acknowledges, so it is asked to log in and to keep one, and started over on a
+    /// fresh folder if it cannot.
     async fn launch_fresh(&mut self) -> io::Result<()> {
         for _ in 0..20 {
             self.launch().await?;
             let end = Instant::now() + Duration::from_secs(4);
             while Instant::now() < end {
-                if self.admin.is_none() || self.access_token().await.is_ok() {
+                let has_users = self.admin.is_none() || self.access_token().await.is_ok();
+                if has_users && self.keeps_configurations().await.unwrap_or(false) {
                     return Ok(());
                 }
                 if self.server.log().contains("panicked") {
@@ -139,8 +141,18 @@ impl Nacos {
             self.server.wipe()?;
         }
         Err(io::Error::other(
-            "rnacos never got its users after 20 fresh starts",
+            "rnacos was never whole after 20 fresh starts",
         ))
+    }
+
+    /// Whether a configuration can be read that was just written. It is taken away again.
+    async fn keeps_configurations(&self) -> io::Result<bool> {
+        let (path, form) = ("/nacos/v1/cs/configs", "dataId=launcher&group=launcher");
+        self.request("POST", path, &format!("{form}&content=kept"))
+            .await?;
+        let (_, content) = self.request("GET", path, form).await?;
+        self.request("DELETE", path, form).await?;
+        Ok(content == "kept")
     }
 
     /// Where it serves http.

@@ -167,6 +167,29 @@ async fn nacos_takes_instances_and_forgets_them_by_a_wipe() {
 }
 
 #[tokio::test]
+async fn a_new_nacos_keeps_a_configuration_from_the_start() {
+    const CONFIGURATIONS: &str = "/nacos/v1/cs/configs";
+    let mut nacos = Nacos::start().await.unwrap();
+    // Some in a hundred starts of rnacos fail inside, so one says little.
+    for round in 0..20 {
+        let form = format!("dataId=policy&group=DEFAULT_GROUP&content=round-{round}");
+        let (status, _) = nacos.request("POST", CONFIGURATIONS, &form).await.unwrap();
+        assert_eq!(status, 200);
+        let read = nacos
+            .request("GET", CONFIGURATIONS, "dataId=policy&group=DEFAULT_GROUP")
+            .await
+            .unwrap();
+        assert_eq!(
+            read,
+            (200, json!(format!("round-{round}"))),
+            "{}",
+            nacos.log()
+        );
+        nacos.wipe().await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn nacos_asks_for_a_login_when_told_to() {
     let mut nacos = Nacos::start_with(NacosOptions::default().with_auth())
         .await
