@@ -1,6 +1,9 @@
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
-use ringfence::{Balancer, BalancerBuilder, Idempotent, Ringfence, RingfenceLayer, TonicConnector};
+use ringfence::{
+    Balancer, BalancerBuilder, BalancerConfig, Idempotent, OutlierConfig, Ringfence,
+    RingfenceLayer, TonicConnector,
+};
 use ringfence_echo::{EchoClient, EchoRequest};
 use tokio::task::{JoinError, JoinSet};
 use tonic::{Request, Status};
@@ -9,6 +12,8 @@ use crate::{BoxError, Cluster};
 
 /// Requests that are under way at the same time.
 const CONCURRENCY: usize = 64;
+/// Half a minute by default, which is long to watch: a crashed server that runs again is used again after this.
+const EJECTION: Duration = Duration::from_secs(1);
 
 /// A balancer with a policy, the layer around the transport, and the generated client on top.
 #[derive(Clone, Debug)]
@@ -35,7 +40,9 @@ impl Client {
         cluster: &Cluster,
         configure: impl FnOnce(BalancerBuilder) -> BalancerBuilder,
     ) -> Result<Self, BoxError> {
-        let builder = Balancer::builder(cluster.registry().clone(), cluster.service().clone());
+        let outlier = OutlierConfig::default().with_base_ejection_time(EJECTION)?;
+        let builder = Balancer::builder(cluster.registry().clone(), cluster.service().clone())
+            .with_config(BalancerConfig::default().with_outlier(outlier));
         let balancer = configure(builder).build()?;
         balancer.ready().await?;
         let layer = RingfenceLayer::new(balancer.clone());

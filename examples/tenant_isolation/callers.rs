@@ -1,9 +1,16 @@
 //! The tenants' users.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use ringfence::{RequestTags, TagAuthority};
 use ringfence_examples::{Answers, BoxError, Client, request_of};
+use tokio::time::{Instant, sleep};
+
+/// Servers that run again must be used again by then: those that were found failing are left alone for some seconds.
+const RETURN_LIMIT: Duration = Duration::from_secs(20);
 
 pub(crate) struct Callers {
     pub(crate) client: Client,
@@ -23,6 +30,23 @@ impl Callers {
         });
         let requests = requests.collect::<Result<Vec<_>, BoxError>>()?;
         Ok(self.client.calls(requests).await)
+    }
+
+    /// Rounds of a tenant's users until all are back at these instances; the last round where that takes too long.
+    pub(crate) async fn round_at(
+        &self,
+        tenant: &str,
+        users: usize,
+        homes: &BTreeMap<String, String>,
+    ) -> Result<Answers, BoxError> {
+        let started = Instant::now();
+        loop {
+            let answers = self.round(tenant, users).await?;
+            if answers.homes == *homes || started.elapsed() > RETURN_LIMIT {
+                return Ok(answers);
+            }
+            sleep(Duration::from_millis(200)).await;
+        }
     }
 
     /// Rounds of many tenants, by tenant.

@@ -131,7 +131,14 @@ pub(crate) async fn shards(
         "and those fail, instead of spreading what broke hooli",
     );
     cluster.restart(&ids).await?;
-    cluster.seen_by(callers.client.balancer()).await
+    cluster.seen_by(callers.client.balancer()).await?;
+    let back = callers.round_at("hooli", USERS, &hooli.homes).await?;
+    report.errors(&back.first_errors());
+    report.check(
+        back.homes == hooli.homes,
+        "both run again, and hooli's users are where they were",
+    );
+    Ok(())
 }
 
 /// A strict tenant never leaves its instances.
@@ -166,7 +173,7 @@ pub(crate) async fn dedicated_dies(
 
     cluster.restart(&DEDICATED).await?;
     cluster.seen_by(callers.client.balancer()).await?;
-    let back = callers.round("acme", USERS).await?;
+    let back = callers.round_at("acme", USERS, &at_first.homes).await?;
     report.errors(&back.first_errors());
     report.check(
         back.homes == at_first.homes,
