@@ -40,8 +40,9 @@ impl ConfigError {
         })
     }
 
-    /// Of a setting that does not go with others.
-    pub(crate) fn refused(field: &'static str, value: String, allowed: &str) -> Self {
+    /// Of a setting that does not go with others, or whose legal range is told in words.
+    #[must_use]
+    pub fn refused(field: &'static str, value: String, allowed: &str) -> Self {
         Self {
             field,
             value,

@@ -70,7 +70,7 @@ mod trust;
 
 pub use self::{
     audit::{AuditDecision, AuditEvent, AuditQueue, AuditReason, AuditSink},
-    compile::CompiledPolicy,
+    compile::{CompiledPolicy, PolicyWarning},
     context::{KeySecret, PolicyContext},
     document::{
         DocumentVersion, GrayElse, GrayRelease, GrpcMatch, KeyFrom, KeySource, Limits, MissingKey,

@@ -29,10 +29,7 @@ impl Matcher {
         names: &mut HeaderNames,
     ) -> Result<Self, PolicyError> {
         let method = |(i, name): (usize, &String)| {
-            Method::from_bytes(name.trim().as_bytes()).map_err(|_| {
-                let reason = format!("`{}` is no method", name.escape_debug());
-                PolicyError::new(format!("{path}.methods[{i}]"), reason)
-            })
+            method(name).map_err(|reason| PolicyError::new(format!("{path}.methods[{i}]"), reason))
         };
         let header = |(name, text): (&String, &TextMatch)| {
             let path = format!("{path}.headers.{name}");
@@ -109,17 +106,46 @@ impl Matcher {
     }
 }
 
+/// The methods that everybody sends in upper case; others a program may have made up.
+const STANDARD: [Method; 9] = [
+    Method::GET,
+    Method::HEAD,
+    Method::POST,
+    Method::PUT,
+    Method::DELETE,
+    Method::CONNECT,
+    Method::OPTIONS,
+    Method::TRACE,
+    Method::PATCH,
+];
+
+fn method(name: &str) -> Result<Method, String> {
+    let name = name.trim();
+    let method = Method::from_bytes(name.as_bytes())
+        .map_err(|_| format!("`{}` is no method", name.escape_debug()))?;
+    let meant = STANDARD
+        .iter()
+        .find(|known| known.as_str().eq_ignore_ascii_case(name));
+    match meant.filter(|meant| **meant != method) {
+        None => Ok(method),
+        Some(meant) => Err(format!(
+            "`{name}` matches nothing, because methods are compared exactly: `{meant}`"
+        )),
+    }
+}
+
 fn grpc(written: &RequestMatch, path: &str) -> Result<Option<Text>, PolicyError> {
     let Some(grpc) = &written.grpc else {
         return Ok(None);
     };
-    let word = |field: &str, word: &str| match word.trim().trim_matches('/') {
+    let word = |field: &str, word: &str| match word.trim() {
         "" => Err(PolicyError::new(
             format!("{path}.grpc.{field}"),
             "a name is missing",
         )),
         word if word.contains('/') => {
-            let reason = "a service and a method are written apart";
+            let reason = "a service and a method are written apart and without slashes, such as \
+                          `{ service: shop.v1.Checkout, method: Pay }`";
             Err(PolicyError::new(format!("{path}.grpc.{field}"), reason))
         }
         word => Ok(word.to_owned()),

@@ -13,6 +13,7 @@ mod tenants;
 #[cfg(test)]
 mod tests;
 mod text;
+mod warnings;
 mod zone;
 
 use std::fmt;
@@ -20,6 +21,7 @@ use std::fmt;
 use ringfence_core::{Attribute, ConfigError, RoutePlans};
 use xxhash_rust::xxh3::xxh3_64;
 
+pub use self::warnings::PolicyWarning;
 pub(crate) use self::{
     gray::Release, index::RuleIndex, matcher::HeaderCache, rule::CompiledRule, tenants::TenantTable,
 };
@@ -43,6 +45,7 @@ pub struct CompiledPolicy {
     pub(crate) tenant: Attribute,
     pub(crate) authority: Option<TagAuthority>,
     plans: RoutePlans,
+    warnings: Box<[PolicyWarning]>,
 }
 
 /// Name of the rule for requests that no rule of the document matches.
@@ -95,6 +98,7 @@ impl PolicyDocument {
             tenant: Attribute::tenant(),
             authority: context.authority.clone(),
             plans: table.into_plans(),
+            warnings: warnings::warnings(self, &local),
         })
     }
 }
@@ -118,6 +122,7 @@ impl CompiledPolicy {
             tenant: Attribute::tenant(),
             authority: None,
             plans,
+            warnings: Box::default(),
         }
     }
 
@@ -125,6 +130,12 @@ impl CompiledPolicy {
     #[must_use]
     pub fn document(&self) -> &PolicyDocument {
         &self.document
+    }
+
+    /// What in it is legal and has no effect. A balancer logs it once when it applies the policy.
+    #[must_use]
+    pub fn warnings(&self) -> &[PolicyWarning] {
+        &self.warnings
     }
 
     /// The plans of its requests, to be given to the view.

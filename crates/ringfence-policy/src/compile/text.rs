@@ -1,4 +1,5 @@
 use regex::bytes::{Regex, RegexBuilder};
+use ringfence_core::clip;
 
 use crate::{PolicyError, TextMatch};
 
@@ -61,11 +62,19 @@ impl Text {
 fn regex(pattern: &str, path: &str) -> Result<Regex, PolicyError> {
     let build = |pattern: &str| {
         let regex = RegexBuilder::new(pattern).size_limit(REGEX_SIZE).build();
-        regex.map_err(|error| PolicyError::new(path, error.to_string()))
+        regex.map_err(|error| PolicyError::new(path, fault(pattern, &error)))
     };
     // On its own first: `a)|(b` would be legal between parentheses.
     build(pattern)?;
     build(&format!(r"\A(?:{pattern})\z"))
+}
+
+/// In one line: the library draws the pattern with a caret under it.
+fn fault(pattern: &str, error: &regex::Error) -> String {
+    let shown = error.to_string();
+    let last = shown.lines().last().unwrap_or_default();
+    let reason = last.strip_prefix("error: ").unwrap_or(last);
+    format!("`{}` is no regular expression: {reason}", clip(pattern))
 }
 
 #[cfg(test)]

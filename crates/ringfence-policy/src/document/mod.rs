@@ -1,6 +1,7 @@
 //! The policy as data: what is written in a file, and what a program can build of the same types.
 
 mod attribute;
+mod expected;
 mod gray;
 mod key;
 mod locate;

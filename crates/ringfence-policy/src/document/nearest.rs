@@ -3,13 +3,25 @@ pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a s
     let known: Vec<&str> = known.into_iter().collect();
     match nearest(name, &known) {
         Some(known) => format!(", did you mean `{known}`?"),
-        None if known.is_empty() => ", there is none".to_owned(),
+        None if known.is_empty() => ", nor any other".to_owned(),
         None => format!(", there is: {}", known.join(", ")),
     }
 }
 
+/// Names that fields have in code, or that people expect, beside those that they have in a document.
+const OTHER_NAMES: [(&str, &str); 3] = [
+    ("matches", "match"),
+    ("otherwise", "else"),
+    ("percentage", "percent"),
+];
+
 /// The known name that `name` is most likely a misspelling of.
 pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let other = OTHER_NAMES.iter().find(|(other, _)| *other == name);
+    let meant = other.and_then(|(_, meant)| known.iter().find(|known| *known == meant));
+    if let Some(meant) = meant {
+        return Some(*meant);
+    }
     let name = name.to_ascii_lowercase();
     let distances = known.iter().map(|known| (distance(&name, known), *known));
     let (distance, best) = distances.min()?;

@@ -62,8 +62,13 @@ impl TryFrom<f64> for Percent {
         let hundredths = percent * 100.0;
         let whole = hundredths.round();
         // Decimal fractions are not exact in binary.
-        let error = (hundredths - whole).abs();
-        ConfigError::check("distance of percent from a hundredth", error, 0.0..=1e-6)?;
+        if (hundredths - whole).abs() > 1e-6 {
+            return Err(ConfigError::refused(
+                "percent",
+                percent.to_string(),
+                "at most two decimals",
+            ));
+        }
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,

@@ -3,7 +3,11 @@
 use serde::de::DeserializeOwned;
 use serde_saphyr::{Error, Options};
 
-use super::{PolicyDocument, did_you_mean, locate::Tree};
+use super::{
+    PolicyDocument, did_you_mean,
+    expected::{invalid, missing, unexpected, unknown_word},
+    locate::Tree,
+};
 use crate::{CompiledPolicy, PolicyContext, PolicyError};
 
 impl PolicyDocument {
@@ -72,6 +76,9 @@ fn complaint(error: &Error, text: &str) -> PolicyError {
         .location()
         .filter(|at| at.line() > 0)
         .map(|at| (at.line(), at.column()));
+    let tree = tree(text);
+    let path = place.and_then(|place| Some(tree.as_ref()?.path_of(place)));
+    let path = path.unwrap_or_default();
     let reason = match error {
         Error::SerdeUnknownField {
             field, expected, ..
@@ -81,22 +88,37 @@ fn complaint(error: &Error, text: &str) -> PolicyError {
         }
         Error::SerdeUnknownVariant {
             variant, expected, ..
-        } => {
-            let known = expected.iter().copied();
-            format!("unknown word `{variant}`{}", did_you_mean(variant, known))
+        } => unknown_word(variant, expected, &path),
+        Error::SerdeMissingField { field, .. } => {
+            // It is told at the first entry of the mapping, if there is one.
+            let parent = match tree.zip(place) {
+                Some((tree, place))
+                    if !path.ends_with(']') && tree.place_of(&path) == Some(place) =>
+                {
+                    path.rsplit_once('.').map_or("", |(parent, _)| parent)
+                }
+                _ => &path,
+            };
+            return PolicyError::new(parent, missing(field)).at(place);
         }
         Error::DuplicateMappingKey { key: Some(key), .. } => format!("`{key}` is there twice"),
         Error::DuplicateMappingKey { key: None, .. } => "a key is there twice".to_owned(),
         Error::MultipleDocuments { .. } => "only one document is allowed".to_owned(),
         Error::Eof { .. } => "the text ends too early or is empty".to_owned(),
+        Error::Unexpected { expected, .. } => unexpected(expected, &path),
+        Error::InvalidScalar { ty, .. } => invalid(ty, &path),
         other => {
             let shown = other.to_string();
             // The place is told by the error that this goes into.
             let places = [" (defined at line ", " (used at line ", " at line "];
             let ends = places.iter().filter_map(|place| shown.rfind(place));
-            shown[..ends.min().unwrap_or(shown.len())].to_owned()
+            let told = &shown[..ends.min().unwrap_or(shown.len())];
+            if told.ends_with("found a tab") {
+                format!("{told}; a tab does not indent: use spaces")
+            } else {
+                told.to_owned()
+            }
         }
     };
-    let path = place.and_then(|place| Some(tree(text)?.path_of(place)));
-    PolicyError::new(path.unwrap_or_default(), reason).at(place)
+    PolicyError::new(path, reason).at(place)
 }

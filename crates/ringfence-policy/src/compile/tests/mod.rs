@@ -1,4 +1,5 @@
 mod refusals;
+mod warnings;
 
 use ringfence_core::{PlanId, RequestTags};
 

@@ -133,6 +133,24 @@ fn what_does_not_fit_together_is_refused_with_its_place() {
             "written apart",
         ),
         (
+            "rules: [{ name: a, match: [{ grpc: { service: /shop.Cart/ } }] }]",
+            "rules[0].match[0].grpc.service",
+            2,
+            "without slashes",
+        ),
+        (
+            "rules: [{ name: a, match: [{ grpc: { service: shop.Cart, method: /Add } }] }]",
+            "rules[0].match[0].grpc.method",
+            2,
+            "without slashes",
+        ),
+        (
+            "rules: [{ name: a, match: [{ methods: [GET, get] }] }]",
+            "rules[0].match[0].methods[1]",
+            2,
+            "`get` matches nothing, because methods are compared exactly: `GET`",
+        ),
+        (
             "rules: [{ name: a, pools: [{ require: { tenant: x } }] }]",
             "rules[0].pools[0].require.tenant",
             2,

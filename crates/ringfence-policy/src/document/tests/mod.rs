@@ -1,4 +1,5 @@
 mod any;
+mod messages;
 
 use super::*;
 
@@ -24,7 +25,7 @@ fn faults_are_told_with_path_place_and_the_nearest_name() {
         (
             "ringfence: 1\nmode: enforced",
             "mode",
-            (2, 7),
+            (2, 1),
             "unknown word `enforced`, did you mean `enforce`?",
         ),
         (
