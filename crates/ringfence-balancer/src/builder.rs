@@ -124,10 +124,6 @@ impl BalancerBuilder {
         let runtime = Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
         let watch = self.config.watch().clone();
         let span = tracing::info_span!("balancer", service = %self.service).or_current();
-        let reloader = self
-            .policy_source
-            .map(|(source, context)| Reloader::new(source, context, &watch));
-        let supervisor = Supervisor::new(self.discovery, self.service.clone(), watch);
         let shared = Arc::new(Shared::new(
             self.service,
             self.config,
@@ -135,6 +131,10 @@ impl BalancerBuilder {
             Audit::new(self.audit.0, runtime.clone()),
             Observing::new(self.observe_cache),
         ));
+        let reloader = self.policy_source.map(|(source, context)| {
+            Reloader::new(source, context, &watch, shared.policies.subscribe())
+        });
+        let supervisor = Supervisor::new(self.discovery, shared.service.clone(), watch);
         let (sender, answered) = watch::channel(false);
         let task = Task::new(Arc::clone(&shared), supervisor, reloader, sender);
         let task = runtime.spawn(task.run().instrument(span)).abort_handle();

@@ -2,11 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
+use ringfence_core::clip;
 use ringfence_discovery::{
     DiscoveryError, Document, DocumentSource, DocumentWatch, Revision, WatchConfig,
 };
 use ringfence_policy::{CompiledPolicy, PolicyContext, PolicyDocument, PolicyError};
 use tokio::{
+    sync::watch,
     task::{JoinError, JoinHandle},
     time::{Instant, sleep_until},
 };
@@ -23,11 +25,14 @@ const TOLD_FAULTS: usize = 16;
 pub struct PolicySourceStatus {
     /// Name of the source.
     pub source: Arc<str>,
+    /// What the document is called there, such as its path or key; empty where the source does not say.
+    pub document: Arc<str>,
     /// The source's counter for the newest good document, where it has one.
     pub revision: Option<Revision>,
-    /// Why the newest state of the document is not in force; the policy before it is.
+    /// Why the newest state of the document is not in force; the policy before it is, if there was one. `None` while the
+    /// source cannot be read, since the newest state is not known then.
     pub fault: Option<PolicyFault>,
-    /// Why the source cannot be read now; what it said last stays in force.
+    /// Why the source cannot be read now; the policy that is in force stays, if there is one.
     pub read_error: Option<Arc<DiscoveryError>>,
     /// Documents that became a policy.
     pub accepted: u64,
@@ -87,6 +92,10 @@ pub(crate) struct Reloader {
     /// Until when the first word is awaited.
     first_word_by: Option<Instant>,
     status: PolicySourceStatus,
+    /// What is wrong with the state of the document that was read last.
+    fault: Option<PolicyFault>,
+    /// What was set last, by whomever.
+    policies: watch::Receiver<Option<Arc<CompiledPolicy>>>,
     /// Faults that the log knows.
     told: Vec<String>,
 }
@@ -96,10 +105,12 @@ impl Reloader {
         source: Arc<dyn DocumentSource>,
         context: PolicyContext,
         config: &WatchConfig,
+        policies: watch::Receiver<Option<Arc<CompiledPolicy>>>,
     ) -> Self {
         Self {
             status: PolicySourceStatus {
                 source: source.name().into(),
+                document: clip(&source.document()).into(),
                 revision: None,
                 fault: None,
                 read_error: None,
@@ -112,6 +123,8 @@ impl Reloader {
             judging: None,
             judged: None,
             first_word_by: Some(Instant::now() + FIRST_WORD_LIMIT),
+            fault: None,
+            policies,
             told: Vec::new(),
         }
     }
@@ -140,7 +153,9 @@ impl Reloader {
                 biased;
                 step = step => step,
                 () = sleep_until(at) => {
-                    warn!(source = &*self.status.source, "the policy's source says nothing yet and is not waited for");
+                    let PolicySourceStatus { source, document, .. } = &self.status;
+                    let stays = self.stays();
+                    warn!(%source, %document, "the policy's source says nothing yet and is not waited for; {stays}");
                     self.first_word_by = None;
                     return None;
                 }
@@ -165,10 +180,11 @@ impl Reloader {
 
     fn read(&mut self, document: Document) {
         if self.status.read_error.take().is_some() {
-            info!(
-                source = &*self.status.source,
-                "the policy's source is read again"
-            );
+            let PolicySourceStatus {
+                source, document, ..
+            } = &self.status;
+            info!(%source, %document, "the policy's source is read again");
+            self.status.fault = self.fault.clone();
         }
         if self.judged.as_ref() == Some(&document.content) {
             return;
@@ -191,13 +207,14 @@ impl Reloader {
             Ok(policy) => {
                 self.status.accepted += 1;
                 self.status.revision = document.revision;
+                self.fault = None;
                 self.status.fault = None;
                 self.told.clear();
                 let revision = document.revision.map(Revision::get);
-                info!(
-                    source = &*self.status.source,
-                    revision, "a new policy was read"
-                );
+                let PolicySourceStatus {
+                    source, document, ..
+                } = &self.status;
+                info!(%source, %document, revision, "a new policy was read");
                 Some(policy)
             }
             Err(fault) => {
@@ -210,18 +227,35 @@ impl Reloader {
 
     fn fault(&mut self, fault: PolicyFault) {
         if self.is_news(fault.to_string()) {
-            warn!(source = &*self.status.source, %fault, "the policy's document is not used, the policy before it stays");
+            let PolicySourceStatus {
+                source, document, ..
+            } = &self.status;
+            let stays = self.stays();
+            warn!(%source, %document, %fault, "the policy's document is not used; {stays}");
         }
-        self.status.fault = Some(fault);
+        self.fault = Some(fault);
+        self.status.fault = self.fault.clone();
     }
 
     fn unreadable(&mut self, error: DiscoveryError) {
         self.first_word_by = None;
         self.status.read_errors += 1;
         if self.is_news(error.to_string()) {
-            warn!(%error, "the policy's source cannot be read, the policy stays");
+            let document = &self.status.document;
+            let stays = self.stays();
+            warn!(%document, %error, "the policy's source cannot be read; {stays}");
         }
+        self.status.fault = None;
         self.status.read_error = Some(Arc::new(error));
+    }
+
+    /// What a fault leaves in force.
+    fn stays(&self) -> &'static str {
+        if self.policies.borrow().is_some() {
+            "the policy before it stays"
+        } else {
+            "no policy is in force, so requests are routed as without one"
+        }
     }
 
     fn is_news(&mut self, fault: String) -> bool {

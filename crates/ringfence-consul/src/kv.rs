@@ -1,6 +1,6 @@
 //! A document in the key-value store.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use consulrs::api::features::{Blocking, Features};
@@ -179,6 +179,10 @@ impl fmt::Display for ConsulKv {
 impl DocumentSource for ConsulKv {
     fn name(&self) -> &str {
         NAME
+    }
+
+    fn document(&self) -> Cow<'_, str> {
+        Cow::Borrowed(self.key())
     }
 
     fn watch(&self) -> BoxStream<'static, Result<Document, DiscoveryError>> {

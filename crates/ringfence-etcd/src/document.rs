@@ -1,6 +1,6 @@
 //! A document under one key.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use ringfence_discovery::{
     BoxStream, DiscoveryError, Document, DocumentSource, MAX_DOCUMENT_BYTES, Provenance,
@@ -73,10 +73,12 @@ impl DocumentSource for EtcdKey {
         NAME
     }
 
+    fn document(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.key)
+    }
+
     fn watch(&self) -> BoxStream<'static, Result<Document, DiscoveryError>> {
-        let name = String::from_utf8_lossy(&self.key)
-            .escape_debug()
-            .to_string();
+        let name = self.document().escape_debug().to_string();
         let (key, max_bytes) = (Arc::clone(&self.key), self.max_bytes);
         let empty = move || Ok(Value::new(Arc::clone(&key), max_bytes));
         follow_up(Arc::clone(&self.pool), name, empty)

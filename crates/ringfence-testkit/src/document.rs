@@ -1,4 +1,5 @@
 use std::{
+    borrow::Cow,
     fmt,
     pin::Pin,
     sync::{
@@ -159,6 +160,10 @@ impl Drop for Watch {
 impl DocumentSource for ScriptedDocument {
     fn name(&self) -> &str {
         Self::NAME
+    }
+
+    fn document(&self) -> Cow<'_, str> {
+        Cow::Borrowed("policy.yaml")
     }
 
     fn watch(&self) -> BoxStream<'static, Item> {

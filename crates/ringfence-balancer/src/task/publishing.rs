@@ -6,7 +6,7 @@ use std::{
 };
 
 use ringfence_core::{RouteKey, RoutePlans, Snapshot, View, ViewConfig};
-use tracing::error;
+use tracing::{error, warn};
 
 use super::{Task, changes, now, policies::same as same_policy};
 use crate::{
@@ -100,6 +100,9 @@ impl Task {
         // Whoever sees the view finds in the status what the source said of it.
         self.update_report();
         let view = Arc::new(view);
+        let is_new = policy
+            .clone()
+            .filter(|_| !self.is_published(policy.as_ref()));
         let published = self.shared.cell.publish(Published {
             view: Arc::clone(&view),
             lints: self.lints_for(policy.as_ref()),
@@ -109,6 +112,9 @@ impl Task {
         });
         if published {
             changes::log(before.as_deref(), &view);
+            if let Some(policy) = is_new {
+                warn_of(&policy);
+            }
         }
         self.answered.send_if_modified(|answered| {
             let first = !*answered;
@@ -116,6 +122,12 @@ impl Task {
             first
         });
         published
+    }
+
+    fn is_published(&self, policy: Option<&Arc<CompiledPolicy>>) -> bool {
+        let state = self.shared.cell.load();
+        let published = state.as_ref().and_then(|state| state.policy.as_ref());
+        same_policy(published, policy)
     }
 
     fn lints_for(&self, policy: Option<&Arc<CompiledPolicy>>) -> Arc<Lints> {
@@ -131,6 +143,18 @@ impl Task {
             },
             |state| Arc::clone(&state.lints),
         )
+    }
+}
+
+/// Says what in a policy has no effect, when it comes into force.
+fn warn_of(policy: &CompiledPolicy) {
+    const TOLD: usize = 16;
+    let warnings = policy.warnings();
+    for warning in warnings.iter().take(TOLD) {
+        warn!(%warning, "a part of the policy has no effect");
+    }
+    if let Some(more @ 1..) = warnings.len().checked_sub(TOLD) {
+        warn!(more, "more parts of the policy have no effect");
     }
 }
 

@@ -13,6 +13,7 @@ mod load;
 mod merging;
 mod outlier;
 mod policy;
+mod policy_told;
 mod reload;
 mod support;
 mod told;

@@ -1,4 +1,5 @@
 use std::{
+    borrow::Cow,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -66,6 +67,10 @@ impl FileDocument {
 impl DocumentSource for FileDocument {
     fn name(&self) -> &str {
         NAME
+    }
+
+    fn document(&self) -> Cow<'_, str> {
+        self.path().to_string_lossy()
     }
 
     fn watch(&self) -> BoxStream<'static, Result<Document, DiscoveryError>> {

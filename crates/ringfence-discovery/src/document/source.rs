@@ -1,4 +1,4 @@
-use std::{fmt, sync::Arc};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 use crate::{BoxStream, DiscoveryError, ErrorKind, Provenance, Revision};
 
@@ -123,6 +123,11 @@ pub trait DocumentSource: fmt::Debug + Send + Sync + 'static {
     /// Short name of the source for logs, such as `consul`.
     fn name(&self) -> &str;
 
+    /// What the document is called there, for logs: a path, a key, a data id. Default: nothing.
+    fn document(&self) -> Cow<'_, str> {
+        Cow::Borrowed("")
+    }
+
     /// An endless stream of the states of the document.
     ///
     /// - The first item is the current state; further ones come when it changed. Of several changes in a row only the last
@@ -139,6 +144,10 @@ pub trait DocumentSource: fmt::Debug + Send + Sync + 'static {
 impl<S: DocumentSource + ?Sized> DocumentSource for Arc<S> {
     fn name(&self) -> &str {
         (**self).name()
+    }
+
+    fn document(&self) -> Cow<'_, str> {
+        (**self).document()
     }
 
     fn watch(&self) -> BoxStream<'static, Result<Document, DiscoveryError>> {

@@ -78,15 +78,17 @@ impl Failure {
         )
     }
 
-    /// Says which keys were refused, since rights are given for those. `name` is what was to be read there.
+    /// Says which keys were refused, since rights are given for those. `name` is what they hold: a service, or the very key
+    /// of a document.
     pub(crate) fn of_keys(mut self, name: &dyn fmt::Display, keys: &str) -> Self {
         if self.fault == Fault::Denied {
-            let (name, keys) = (name.to_string(), clip(keys));
-            self.message = format!(
-                "{}; it was about {}, keys under `{keys}`",
-                self.message,
-                clip(&name)
-            );
+            let (name, keys) = (clip(&name.to_string()), clip(keys));
+            let refused = if name == keys {
+                format!("the key `{keys}`")
+            } else {
+                format!("the keys of {name}, which begin with `{keys}`")
+            };
+            self.message = format!("{}; the user has no right to {refused}", self.message);
         }
         self
     }
@@ -249,6 +251,23 @@ mod tests {
         ] {
             assert_eq!(Failure::from_cancel(reason).fault, fault, "{reason}");
         }
+    }
+
+    #[test]
+    fn who_lacks_a_right_is_told_to_which_keys() {
+        let denied = || Failure::new(Fault::Denied, "denied");
+        assert_eq!(
+            denied()
+                .of_keys(&"/config/policy", "/config/policy")
+                .message,
+            "denied; the user has no right to the key `/config/policy`"
+        );
+        assert_eq!(
+            denied().of_keys(&"orders", "/ringfence/orders/").message,
+            "denied; the user has no right to the keys of orders, which begin with `/ringfence/orders/`"
+        );
+        let other = Failure::new(Fault::Node, "gone").of_keys(&"orders", "/");
+        assert_eq!(other.message, "gone");
     }
 
     #[test]

@@ -108,7 +108,7 @@ async fn a_watch_that_stays_denied_is_an_error_and_not_tried_hot() {
     assert!((2..=4).contains(&watches), "{watches} watches in 3 s");
     // Rights are given for keys, so it is those that a person has to know.
     let error = supervisor.status().watch_error.as_ref().expect("denied");
-    let about = format!("it was about order, keys under `{PREFIX}`");
+    let about = format!("no right to the keys of order, which begin with `{PREFIX}`");
     assert!(error.to_string().contains(&about), "{error}");
 }
 

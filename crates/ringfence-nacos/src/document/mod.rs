@@ -4,7 +4,7 @@ mod endpoint;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use ringfence_discovery::{
     BoxStream, DiscoveryError, Document, DocumentSource, MAX_DOCUMENT_BYTES, Provenance, unfold,
@@ -105,6 +105,10 @@ impl Follow {
 impl DocumentSource for NacosConfigDocument {
     fn name(&self) -> &str {
         NAME
+    }
+
+    fn document(&self) -> Cow<'_, str> {
+        Cow::Borrowed(self.data_id())
     }
 
     fn watch(&self) -> BoxStream<'static, Result<Document, DiscoveryError>> {
