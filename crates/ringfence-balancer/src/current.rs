@@ -138,7 +138,12 @@ impl<'a> Current<'a> {
             .policy()
             .and_then(|policy| policy.explain_within(head, draw, self.view(), limits));
         by_policy.unwrap_or_else(|| {
-            Explanation::without_policy(head, draw, self.view(), limits, config.missing_key())
+            let missing_key = config.missing_key();
+            let told = Explanation::without_policy(head, draw, self.view(), limits, missing_key);
+            match &self.published.policy {
+                Some(policy) => told.with_policy_off(policy),
+                None => told,
+            }
         })
     }
 }

@@ -53,6 +53,10 @@ impl KeySource {
         }
     }
 
+    pub(crate) fn is_extension(&self) -> bool {
+        matches!(self.kind, Kind::Extension)
+    }
+
     /// The first value of this HTTP header or gRPC metadata entry, byte for byte. Binary metadata
     /// (names that end in `-bin`) is hashed as it stands in the header, without decoding.
     #[must_use]

@@ -41,8 +41,11 @@ impl RingfenceLayer {
         }
     }
 
-    /// Adds a source of keys for requests that no policy decides, in place of the default. Sources are asked in the order in which they
-    /// were added; the first that yields a key wins.
+    /// Adds a source of keys, in place of the default. Sources are asked in the order in which they were added; the first that
+    /// yields a key wins.
+    ///
+    /// Requests that a policy decides take their keys from its rules instead. A policy whose rules name no key source is warned
+    /// of in the log, once.
     #[must_use]
     pub fn with_key(self, source: KeySource) -> Self {
         self.set(|settings| settings.keys.push(source))

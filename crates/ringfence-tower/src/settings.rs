@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ringfence_balancer::{AttachmentKey, Balancer};
+use ringfence_policy::{CompiledPolicy, Mode};
 
 use crate::baseline::{Baseline, Kind};
 use crate::classify::{Classify, DefaultClassifier};
@@ -26,6 +28,8 @@ pub(crate) struct Settings {
     pub(crate) authority: Authority,
     pub(crate) classifier: Arc<dyn Classify>,
     pub(crate) origins: AttachmentKey<Result<Origin, String>>,
+    /// Fingerprint of the policy that [`tell_of_unused_keys`](Self::tell_of_unused_keys) looked at last.
+    looked_at: Arc<AtomicU64>,
 }
 
 impl Settings {
@@ -40,6 +44,7 @@ impl Settings {
             authority: Authority::Instance,
             classifier: Arc::new(DefaultClassifier),
             origins: AttachmentKey::unique(),
+            looked_at: Arc::default(),
         }
     }
 
@@ -47,6 +52,28 @@ impl Settings {
     pub(crate) fn untouched<B, S: Transport<B>>(&self, transport: &S) -> Option<S::Service> {
         let is_untouched = self.baseline.kind == Kind::Untouched;
         is_untouched.then(|| transport.untouched()).flatten()
+    }
+
+    /// Warns once for each policy under which the layer's own key sources do nothing, although the policy names none in their
+    /// place: requests that had a key before it have none then.
+    pub(crate) fn tell_of_unused_keys(&self, policy: &CompiledPolicy) {
+        if self.keys.iter().all(KeySource::is_extension) {
+            return;
+        }
+        let fingerprint = policy.fingerprint();
+        if self.looked_at.load(Ordering::Relaxed) == fingerprint
+            || self.looked_at.swap(fingerprint, Ordering::Relaxed) == fingerprint
+        {
+            return;
+        }
+        let document = policy.document();
+        if document.mode != Mode::Off && document.rules.iter().all(|rule| rule.key.is_empty()) {
+            tracing::warn!(
+                service = &*self.service,
+                "the layer's `with_key` has no effect on requests that the policy decides, and no rule of the policy has a \
+                 `key`: their key is the extension `RoutingKey` alone"
+            );
+        }
     }
 
     /// The most instances that a request may go to.

@@ -4,15 +4,16 @@
 mod common;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use bytes::Bytes;
 use common::{Cluster, Once as _, config, policy};
-use http::{Request, StatusCode};
+use http::{HeaderName, Request, StatusCode};
 use http_body_util::Empty;
 use ringfence_core::Instance;
 use ringfence_policy::{PolicyContext, PolicyDocument, TagAuthority};
-use ringfence_testkit::{ProbeAnswer, ProbeService};
-use ringfence_tower::{Error, ErrorKind, RequestTags, Ringfence};
+use ringfence_testkit::{ProbeAnswer, ProbeService, Warnings};
+use ringfence_tower::{Error, ErrorKind, KeySource, RequestTags, Ringfence};
 
 /// Instances `name-0..` of each version; `-` is none.
 fn fleet(versions: &[(&str, usize)]) -> Vec<Instance> {
@@ -318,4 +319,42 @@ async fn calls_see_whole_policies_while_they_are_swapped() {
     }
     assert_eq!(versions(&probe).len(), 2, "both were seen");
     assert!(swaps > 10, "{swaps} swaps");
+}
+
+#[tokio::test(start_paused = true)]
+async fn key_sources_of_the_layer_that_a_policy_makes_void_are_warned_of_once_for_each_policy() {
+    let user = || KeySource::header(HeaderName::from_static("x-user"));
+    for (text, source, told) in [
+        ("ringfence: 1\nrules: [{ name: a }]", user(), 1),
+        ("ringfence: 1\nmode: observe", user(), 1),
+        ("ringfence: 1\nmode: off", user(), 0),
+        (
+            "ringfence: 1\nrules: [{ name: a, key: [{ header: x-user }] }]",
+            user(),
+            0,
+        ),
+        (
+            "ringfence: 1\nrules: [{ name: a }]",
+            KeySource::extension(),
+            0,
+        ),
+    ] {
+        let cluster = Cluster::with_policy(fleet(&[("plain", 3)]), text).await;
+        let warnings = Warnings::capture();
+        let client = cluster.layer().with_key(source).wrap(ProbeService::new());
+        for _ in 0..3 {
+            status(&client.clone(), get("/")).await.unwrap();
+        }
+        let lines = warnings.take();
+        assert_eq!(lines.len(), told, "{text}: {lines:?}");
+        if told == 1 {
+            assert!(lines[0].contains("`with_key` has no effect"), "{lines:?}");
+            let other = format!("{text}\nzone: {{ local: az-1 }}");
+            let compiled = PolicyDocument::parse_and_compile(&other, &PolicyContext::new());
+            client.balancer().set_policy(compiled.unwrap());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            status(&client, get("/")).await.unwrap();
+            assert_eq!(warnings.take().len(), 1, "another policy, another warning");
+        }
+    }
 }

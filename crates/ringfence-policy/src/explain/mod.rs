@@ -42,8 +42,10 @@ pub enum Refusal {
 pub struct Explanation {
     /// Number of the view.
     pub epoch: u64,
-    /// Fingerprint of the policy, in hexadecimal digits.
+    /// Fingerprint of the policy, in hexadecimal digits; empty where there is none.
     pub policy: String,
+    /// The policy is switched off for the request, so that it is decided as without one.
+    pub is_off: bool,
     /// The rule, `default` for none of the document.
     pub rule: String,
     /// Place of the rule in the document; behind its last one for `default`.
@@ -216,6 +218,7 @@ impl Explanation {
         Self {
             epoch: view.epoch(),
             policy: String::new(),
+            is_off: false,
             rule: Self::NO_RULE.to_owned(),
             rule_index: 0,
             decides: Decides::Baseline,
@@ -238,6 +241,14 @@ impl Explanation {
             candidates: walk.candidates,
             refused: walk.refused,
         }
+    }
+
+    /// Of a request that is decided [without the policy](Self::without_policy) because this one is switched off.
+    #[must_use]
+    pub fn with_policy_off(mut self, policy: &CompiledPolicy) -> Self {
+        self.policy = format!("{:016x}", policy.fingerprint());
+        self.is_off = true;
+        self
     }
 }
 
@@ -266,6 +277,7 @@ impl Evaluation<'_> {
         Explanation {
             epoch: view.epoch(),
             policy: format!("{:016x}", self.policy.fingerprint()),
+            is_off: false,
             rule: self.rule().to_owned(),
             rule_index: self.rule_index(),
             decides: self.decides,

@@ -107,6 +107,7 @@ fn the_whole_chain_is_told() {
     for line in [
         "rule      checkout (policy ",
         "tag       tenant=acme (trusted_header)",
+        "tenant    acme: salted",
         "gray      in next (tenant)",
         "source    header k-bin: malformed",
         "-> \"alice\", salt ",
@@ -170,8 +171,73 @@ fn a_request_without_a_key_has_no_walk() {
     assert_eq!(explanation.key, None);
     assert!(explanation.candidates.is_empty() && explanation.walk.is_empty());
     assert_eq!(explanation.chosen, Some(0));
+    let text = explanation.to_string();
+    for line in [
+        "key       none\n",
+        "tried     of two usable instances drawn at random the less busy one\n",
+        "<- serves",
+    ] {
+        assert!(text.contains(line), "{line} in\n{text}");
+    }
+}
+
+#[test]
+fn no_stage_serves_a_request_that_is_refused() {
+    let text = POLICY.replace("    limits:", "    missing_key: reject\n    limits:");
+    let policy = PolicyDocument::parse_and_compile(&text, &PolicyContext::new()).expect("legal");
+    let explanation = explain(&policy, &Request::get("/").body(()).expect("legal"));
+    assert_eq!(explanation.refused, Some(Refusal::KeyRequired));
+    let text = explanation.to_string();
+    assert!(text.contains("refused   a key is required"), "{text}");
     assert!(
-        explanation.to_string().contains("key       none: P2c"),
-        "{explanation}"
+        !text.contains("serves") && !text.contains("tried"),
+        "{text}"
     );
+}
+
+#[test]
+fn without_a_policy_it_says_whether_there_is_one() {
+    let policy = policy();
+    let view = view(&policy);
+    let request = Request::get("/").body(()).expect("legal");
+    let limits = ExplainLimits {
+        attempts: 3,
+        max_key_len: 100,
+    };
+    let head = RequestHead::of(&request);
+    let none = Explanation::without_policy(&head, 0, &view, limits, MissingKey::RoundRobin);
+    let text = none.to_string();
+    assert!(
+        text.starts_with("rule      none (view 1): there is no policy\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("tried     the usable instance whose turn it is"),
+        "{text}"
+    );
+    assert!(!text.contains("gray      in"), "{text}");
+    let off = none.with_policy_off(&policy).to_string();
+    assert!(
+        off.contains("): the policy is off, the baseline decides\n"),
+        "{off}"
+    );
+}
+
+#[test]
+fn a_tenants_mode_is_told_in_words() {
+    for (mode, told) in [
+        ("{ mode: dedicated }", "acme: dedicated, and nothing else"),
+        (
+            "{ mode: dedicated, strict: false }",
+            "acme: dedicated, else shared",
+        ),
+        ("{ mode: shuffle_shard, size: 2 }", "acme: a shard of 2"),
+        ("{ mode: own_ring }", "acme: a ring of its own"),
+    ] {
+        let text = POLICY.replace("{ mode: salted }", mode);
+        let policy = PolicyDocument::parse_and_compile(&text, &PolicyContext::new());
+        let request = Request::get("/").header("x-tenant", "acme").body(());
+        let text = explain(&policy.expect("legal"), &request.expect("legal")).to_string();
+        assert!(text.contains(told), "{told} in\n{text}");
+    }
 }

@@ -1,21 +1,12 @@
 use std::fmt;
 
 use super::{Explanation, Refusal};
-use crate::Decides;
+use crate::{Decides, MissingKey, TenantMode};
 
 impl fmt::Display for Explanation {
     /// One line for each step.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let decides = match self.decides {
-            Decides::Policy => "the policy decides",
-            Decides::BaselineObserved => "the baseline decides, the policy is observed",
-            Decides::Baseline => "the baseline decides",
-        };
-        writeln!(
-            f,
-            "rule      {} (policy {}, view {}): {decides}",
-            self.rule, self.policy, self.epoch
-        )?;
+        self.head(f)?;
         for tag in &self.tags {
             writeln!(
                 f,
@@ -26,17 +17,18 @@ impl fmt::Display for Explanation {
             )?;
         }
         if let Some((name, mode)) = &self.tenant {
-            writeln!(f, "tenant    {name}: {mode:?}")?;
+            writeln!(f, "tenant    {name}: {}", Told(mode))?;
         }
         match &self.gray {
             Some((release, why)) => writeln!(f, "gray      in {release} ({})", why.as_str())?,
-            None => writeln!(f, "gray      in none")?,
+            None if self.is_by_policy() => writeln!(f, "gray      in none")?,
+            None => {}
         }
         for source in &self.sources {
             writeln!(f, "source    {}: {}", source.source, source.outcome)?;
         }
         match &self.key {
-            None => writeln!(f, "key       none: {:?}", self.missing_key)?,
+            None => writeln!(f, "key       none")?,
             Some(key) => {
                 write!(f, "key       \"{}\"", key.raw)?;
                 if key.normalised != key.raw {
@@ -52,7 +44,7 @@ impl fmt::Display for Explanation {
             }
         }
         for (place, stage) in self.stages.iter().enumerate() {
-            let mark = if self.chosen == Some(place) {
+            let mark = if self.chosen == Some(place) && self.refused.is_none() {
                 " <- serves"
             } else {
                 ""
@@ -78,11 +70,66 @@ impl fmt::Display for Explanation {
         match self.refused {
             Some(Refusal::NoInstances) => writeln!(f, "refused   no usable instance")?,
             Some(Refusal::KeyRequired) => writeln!(f, "refused   a key is required")?,
-            None => {}
+            None if self.candidates.is_empty() => {
+                writeln!(f, "tried     {}", without_key(self.missing_key))?;
+            }
+            None => writeln!(f, "tried     {}", self.candidates.join(", then "))?,
         }
-        match &*self.candidates {
-            [] => Ok(()),
-            candidates => writeln!(f, "tried     {}", candidates.join(", then ")),
+        Ok(())
+    }
+}
+
+impl Explanation {
+    fn is_by_policy(&self) -> bool {
+        !self.policy.is_empty() && !self.is_off
+    }
+
+    fn head(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { policy, epoch, .. } = self;
+        if self.is_off {
+            return writeln!(
+                f,
+                "rule      none (policy {policy}, view {epoch}): the policy is off, the baseline decides"
+            );
+        }
+        if policy.is_empty() {
+            return writeln!(f, "rule      none (view {epoch}): there is no policy");
+        }
+        let decides = match self.decides {
+            Decides::Policy => "the policy decides",
+            Decides::BaselineObserved => "the baseline decides, the policy is observed",
+            Decides::Baseline => "the baseline decides",
+        };
+        let rule = &self.rule;
+        writeln!(
+            f,
+            "rule      {rule} (policy {policy}, view {epoch}): {decides}"
+        )
+    }
+}
+
+/// What is tried without a key. Which instance that is, nobody knows before it is drawn.
+fn without_key(missing_key: MissingKey) -> &'static str {
+    match missing_key {
+        MissingKey::P2c => "of two usable instances drawn at random the less busy one",
+        MissingKey::RoundRobin => "the usable instance whose turn it is",
+        // A request without a key that is not refused has been drawn, whatever else.
+        MissingKey::Random | MissingKey::Reject => "a usable instance drawn at random",
+    }
+}
+
+/// A tenant's mode, for people.
+struct Told<'a>(&'a TenantMode);
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            TenantMode::Shared => f.write_str("shared"),
+            TenantMode::Salted => f.write_str("salted"),
+            TenantMode::OwnRing => f.write_str("a ring of its own"),
+            TenantMode::Dedicated { strict: true } => f.write_str("dedicated, and nothing else"),
+            TenantMode::Dedicated { strict: false } => f.write_str("dedicated, else shared"),
+            TenantMode::ShuffleShard { size } => write!(f, "a shard of {size}"),
         }
     }
 }

@@ -72,31 +72,42 @@ fn permille(part: u64, of: u64) -> u64 {
     u64::try_from(permille).unwrap_or(u64::MAX)
 }
 
-fn percent(permille: u64) -> String {
+/// In per cent; of nothing there is no share.
+fn share(part: u64, of: u64) -> String {
+    if of == 0 {
+        return "nothing".to_owned();
+    }
+    let permille = permille(part, of);
     format!("{}.{} %", permille / 10, permille % 10)
 }
 
 impl fmt::Display for ObserveReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.requests == 0 {
+            return writeln!(
+                f,
+                "nothing observed: no request was decided by the baseline under a policy or rule in mode `observe`"
+            );
+        }
         writeln!(
             f,
             "{} requests, {} without a key; both choose the same for {} of {}; for {} it is not known who got them",
             self.requests,
             self.keyless,
-            percent(self.agreement_permille()),
+            share(self.agreed, self.compared),
             self.compared,
             self.unknown
         )?;
         writeln!(
             f,
             "warm: {} now, {} with the policy",
-            percent(self.actual_hits.permille()),
-            percent(self.suggested_hits.permille())
+            share(self.actual_hits.hits, self.actual_hits.asked),
+            share(self.suggested_hits.hits, self.suggested_hits.asked)
         )?;
         writeln!(
             f,
             "moved by changes of instances: {} of {} that came back",
-            percent(permille(self.moved, self.returned)),
+            share(self.moved, self.returned),
             self.returned
         )?;
         for (instance, share) in &self.shares {

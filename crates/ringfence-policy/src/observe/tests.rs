@@ -114,3 +114,15 @@ fn memory_is_bounded() {
     assert_eq!(report.shares.len(), MAX_INSTANCES);
     assert!(report.uncounted > 0 && report.actual_hits.asked < 100);
 }
+
+#[test]
+fn a_report_of_nothing_shows_no_shares() {
+    let mut comparison = Comparison::new(10).expect("legal");
+    let text = comparison.report().to_string();
+    assert!(text.starts_with("nothing observed"), "{text}");
+    assert!(!text.contains('%'), "{text}");
+    comparison.record(observed(None, 1, None, None));
+    let text = comparison.report().to_string();
+    assert!(text.starts_with("1 requests, 1 without a key"), "{text}");
+    assert!(!text.contains('%'), "nothing was compared: {text}");
+}

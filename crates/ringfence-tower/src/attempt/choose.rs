@@ -75,6 +75,7 @@ fn by_policy(settings: &Settings, current: Current<'_>, head: &mut Parts) -> ByP
     let Some(policy) = current.policy() else {
         return (None, None);
     };
+    settings.tell_of_unused_keys(policy);
     let Some(evaluation) = current.evaluate(&RequestHead::from(&*head)) else {
         return (None, None);
     };
