@@ -129,6 +129,12 @@ rules:
     for request in [with_user("alice"), get("/short")] {
         let error = status(&client, request).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::KeyRequired, "{error}");
+        assert_eq!(error.rule(), Some("short"));
+        let text = error.to_string();
+        assert!(
+            text.ends_with(", rule `short`: a key is required"),
+            "{text}"
+        );
     }
     assert_eq!(cluster.balancer.status().counters.keys_too_long, 1);
 }

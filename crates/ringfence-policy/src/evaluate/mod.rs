@@ -153,6 +153,12 @@ impl<'a> Evaluation<'a> {
         &self.rule.name
     }
 
+    /// [`rule`](Self::rule), to be kept.
+    #[must_use]
+    pub fn shared_rule(&self) -> &'a Arc<str> {
+        &self.rule.name
+    }
+
     /// Place of the rule in the document; behind its last one where none matches.
     #[must_use]
     pub fn rule_index(&self) -> usize {

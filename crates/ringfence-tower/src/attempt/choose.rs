@@ -1,6 +1,7 @@
 //! Chooses who decides a request, and by that its instances.
 
 use std::borrow::Borrow as _;
+use std::sync::Arc;
 
 use http::request::Parts;
 use ringfence_balancer::{Current, Decision, MissingKey, PickError, PickRequest, Suggestion};
@@ -23,14 +24,16 @@ pub(super) enum Way<S> {
     },
 }
 
-/// Decides by what is known now. `untouched` takes the request if the policy does not decide.
+/// Decides by what is known now. `untouched` takes the request if the policy does not decide, and `rule` gets the name of the
+/// rule if it does.
 pub(super) fn decide<S>(
     settings: &Settings,
     head: &mut Parts,
     untouched: &mut Option<S>,
+    rule: &mut Option<Arc<str>>,
 ) -> Result<Way<S>, PickError> {
     let decided = settings.balancer.read(|current| {
-        let (by, observed) = by_policy(settings, current, head);
+        let (by, observed) = by_policy(settings, current, head, rule);
         if let Some(decision) = by {
             return decision.map(Way::Chosen);
         }
@@ -71,7 +74,12 @@ fn would_decide(settings: &Settings, head: &Parts) -> bool {
 type ByPolicy = (Option<Result<Decision, PickError>>, Option<Suggestion>);
 
 /// The decision, or what it would be if it is only to be compared, or neither.
-fn by_policy(settings: &Settings, current: Current<'_>, head: &mut Parts) -> ByPolicy {
+fn by_policy(
+    settings: &Settings,
+    current: Current<'_>,
+    head: &mut Parts,
+    rule_name: &mut Option<Arc<str>>,
+) -> ByPolicy {
     let Some(policy) = current.policy() else {
         return (None, None);
     };
@@ -85,6 +93,7 @@ fn by_policy(settings: &Settings, current: Current<'_>, head: &mut Parts) -> ByP
         Decides::BaselineObserved => return (None, Some(current.suggest(&evaluation))),
     }
     let decision = current.pick_by(&evaluation, settings.max_candidates());
+    *rule_name = Some(Arc::clone(evaluation.shared_rule()));
     let rule = evaluation.rule_index();
     drop(evaluation);
     for name in policy.stripped(rule) {

@@ -59,17 +59,16 @@ where
     let deadline = deadline::from_headers(&head.headers);
     let mut trail = Trail::default();
     let mut untouched = settings.untouched(&transport);
-    let mut way = decide(settings, &mut head, &mut untouched);
+    let mut way = decide(settings, &mut head, &mut untouched, trail.rule());
     let waited = matches!(way, Err(PickError::NotReady { .. }));
     if waited {
         way = match until(deadline, settings.balancer.ready()).await {
-            Some(Ok(())) => decide(settings, &mut head, &mut untouched),
+            Some(Ok(())) => decide(settings, &mut head, &mut untouched, trail.rule()),
             Some(Err(error)) => Err(error),
             None => return Err(trail.late(settings)),
         };
     }
-    let way = way.map_err(|error| Error::from_pick(error, &settings.service));
-    let decision = match way? {
+    let decision = match way.map_err(|error| trail.not_picked(settings, error))? {
         Way::Chosen(decision) => decision,
         Way::Untouched { service, observed } => {
             let request = Request::from_parts(head, body);

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::HeaderMap;
-use ringfence_balancer::{Candidate, FailureKind, InFlight, Outcome};
+use ringfence_balancer::{Candidate, FailureKind, InFlight, Outcome, PickError};
 use ringfence_core::PoolSpec;
 
 use crate::body::Tracker;
@@ -18,6 +18,8 @@ use crate::transport::Rejection;
 /// that the end of the time can be put down to the instance that was being waited for.
 #[derive(Default)]
 pub(super) struct Trail {
+    /// Name of the policy's rule, where it decided.
+    rule: Option<Arc<str>>,
     /// What the candidates have in common.
     pool: Option<Arc<PoolSpec>>,
     failed: Vec<FailedAttempt>,
@@ -26,6 +28,16 @@ pub(super) struct Trail {
 }
 
 impl Trail {
+    /// Where the name of the rule goes.
+    pub(super) fn rule(&mut self) -> &mut Option<Arc<str>> {
+        &mut self.rule
+    }
+
+    /// The error of a call that got no candidates.
+    pub(super) fn not_picked(&mut self, settings: &Settings, error: PickError) -> Error {
+        Error::from_pick(error, &settings.service).with_rule(self.rule.take())
+    }
+
     pub(super) fn decided(&mut self, pool: &Arc<PoolSpec>) {
         self.pool = Some(Arc::clone(pool));
     }
@@ -92,7 +104,7 @@ impl Trail {
         kind: ErrorKind,
         source: Option<BoxError>,
     ) -> Error {
-        let mut error = Error::new(kind, &settings.service);
+        let mut error = Error::new(kind, &settings.service).with_rule(self.rule.take());
         if let Some(pool) = self.pool.take() {
             error = error.with_pool(&pool);
         }

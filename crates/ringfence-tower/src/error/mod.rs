@@ -5,6 +5,7 @@ mod status;
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ringfence_balancer::PickError;
@@ -107,6 +108,7 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     service: Box<str>,
+    rule: Option<Arc<str>>,
     pool: Option<Box<str>>,
     attempts: Vec<FailedAttempt>,
     source: Option<BoxError>,
@@ -117,6 +119,7 @@ impl Error {
         Self(Box::new(Inner {
             kind,
             service: service.to_string().into_boxed_str(),
+            rule: None,
             pool: None,
             attempts: Vec::new(),
             source: None,
@@ -126,6 +129,12 @@ impl Error {
     #[must_use]
     pub(crate) fn with_source(mut self, source: impl Into<BoxError>) -> Self {
         self.0.source = Some(source.into());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn with_rule(mut self, rule: Option<Arc<str>>) -> Self {
+        self.0.rule = rule;
         self
     }
 
@@ -163,6 +172,12 @@ impl Error {
     #[must_use]
     pub fn service(&self) -> &str {
         &self.0.service
+    }
+
+    /// The rule of the policy, if the policy decided the request.
+    #[must_use]
+    pub fn rule(&self) -> Option<&str> {
+        self.0.rule.as_deref()
     }
 
     /// The selector of the pool from which the instances came, if one was chosen.
@@ -209,6 +224,9 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "service `{}`", self.0.service)?;
+        if let Some(rule) = &self.0.rule {
+            write!(f, ", rule `{rule}`")?;
+        }
         if let Some(pool) = &self.0.pool {
             write!(f, ", pool `{pool}`")?;
         }
@@ -222,8 +240,9 @@ impl fmt::Display for Error {
             let separator = if index == 0 { ": " } else { "; " };
             write!(f, "{separator}{attempt}")?;
         }
-        // The attempts tell their causes themselves.
+        // The attempts tell their causes themselves, and of a missing key there is no more to tell.
         match &self.0.source {
+            Some(_) if self.0.kind == ErrorKind::KeyRequired => Ok(()),
             Some(source) if self.0.attempts.is_empty() => write!(f, ": {}", Causes(&**source)),
             _ => Ok(()),
         }
@@ -235,6 +254,7 @@ impl fmt::Debug for Error {
         f.debug_struct("Error")
             .field("kind", &self.0.kind)
             .field("service", &self.0.service)
+            .field("rule", &self.0.rule)
             .field("pool", &self.0.pool)
             .field("attempts", &self.0.attempts)
             .field("source", &self.0.source)
