@@ -6,7 +6,6 @@ mod key;
 mod locate;
 mod matching;
 mod mode;
-mod nearest;
 mod percent;
 mod pool;
 mod read;
@@ -24,7 +23,6 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::{
     attribute::attribute,
-    nearest::did_you_mean,
     read::{located, read},
 };
 pub use self::{
