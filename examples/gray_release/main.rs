@@ -9,20 +9,15 @@ mod rounds;
 mod scenes;
 mod traffic;
 
-use std::{process::ExitCode, time::Instant};
+use std::process::ExitCode;
 
-use ringfence_examples::{BoxError, Client, Cluster, Report};
+use ringfence_examples::{BoxError, Client, Cluster, Report, judge};
 
 use crate::policy_file::PolicyFile;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let started = Instant::now();
-    let mut report = Report::default();
-    if let Err(error) = run(&mut report).await {
-        report.fail(&format!("the run ended early: {error}"));
-    }
-    report.end(started.elapsed())
+    judge(run).await
 }
 
 async fn run(report: &mut Report) -> Result<(), BoxError> {

@@ -7,10 +7,10 @@
 mod callers;
 mod scenes;
 
-use std::{process::ExitCode, time::Instant};
+use std::process::ExitCode;
 
 use ringfence::{PolicyContext, PolicyDocument, TagAuthority};
-use ringfence_examples::{BoxError, Client, Cluster, Report};
+use ringfence_examples::{BoxError, Client, Cluster, Report, judge};
 
 use crate::callers::Callers;
 
@@ -32,12 +32,7 @@ const SHARED: [&str; 6] = [
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let started = Instant::now();
-    let mut report = Report::default();
-    if let Err(error) = run(&mut report).await {
-        report.fail(&format!("the run ended early: {error}"));
-    }
-    report.end(started.elapsed())
+    judge(run).await
 }
 
 async fn run(report: &mut Report) -> Result<(), BoxError> {

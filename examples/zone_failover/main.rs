@@ -6,10 +6,10 @@
 
 mod scenes;
 
-use std::{process::ExitCode, time::Instant};
+use std::process::ExitCode;
 
 use ringfence::{BalancerBuilder, BalancerConfig, PolicyContext, PolicyDocument};
-use ringfence_examples::{BoxError, Client, Cluster, Report};
+use ringfence_examples::{BoxError, Client, Cluster, Report, judge};
 
 const POLICY: &str = "
 ringfence: 1
@@ -23,12 +23,7 @@ const HOME: &str = "az-1";
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let started = Instant::now();
-    let mut report = Report::default();
-    if let Err(error) = run(&mut report).await {
-        report.fail(&format!("the run ended early: {error}"));
-    }
-    report.end(started.elapsed())
+    judge(run).await
 }
 
 async fn run(report: &mut Report) -> Result<(), BoxError> {
