@@ -11,13 +11,13 @@ mod traffic;
 
 use std::process::ExitCode;
 
-use ringfence_examples::{BoxError, Client, Cluster, Report, judge};
+use ringfence_examples::{BoxError, Client, Cluster, Report};
 
 use crate::policy_file::PolicyFile;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    judge(run).await
+    ringfence_examples::judge(run).await
 }
 
 async fn run(report: &mut Report) -> Result<(), BoxError> {

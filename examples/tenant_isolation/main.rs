@@ -10,7 +10,7 @@ mod scenes;
 use std::process::ExitCode;
 
 use ringfence::{PolicyContext, PolicyDocument, TagAuthority};
-use ringfence_examples::{BoxError, Client, Cluster, Report, judge};
+use ringfence_examples::{BoxError, Client, Cluster, Report};
 
 use crate::callers::Callers;
 
@@ -32,7 +32,7 @@ const SHARED: [&str; 6] = [
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    judge(run).await
+    ringfence_examples::judge(run).await
 }
 
 async fn run(report: &mut Report) -> Result<(), BoxError> {

@@ -9,7 +9,7 @@ mod scenes;
 use std::process::ExitCode;
 
 use ringfence::{BalancerBuilder, BalancerConfig, PolicyContext, PolicyDocument};
-use ringfence_examples::{BoxError, Client, Cluster, Report, judge};
+use ringfence_examples::{BoxError, Client, Cluster, Report};
 
 const POLICY: &str = "
 ringfence: 1
@@ -23,7 +23,7 @@ const HOME: &str = "az-1";
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    judge(run).await
+    ringfence_examples::judge(run).await
 }
 
 async fn run(report: &mut Report) -> Result<(), BoxError> {
