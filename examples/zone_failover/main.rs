@@ -6,7 +6,7 @@
 
 mod scenes;
 
-use std::{process::ExitCode, time::Instant};
+use std::process::ExitCode;
 
 use ringfence::{BalancerBuilder, PolicyContext, PolicyDocument};
 use ringfence_examples::{BoxError, Client, Cluster, Report};
@@ -23,12 +23,7 @@ const HOME: &str = "az-1";
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let started = Instant::now();
-    let mut report = Report::default();
-    if let Err(error) = run(&mut report).await {
-        report.fail(&format!("the run ended early: {error}"));
-    }
-    report.end(started.elapsed())
+    ringfence_examples::judge(run).await
 }
 
 async fn run(report: &mut Report) -> Result<(), BoxError> {

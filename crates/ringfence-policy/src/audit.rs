@@ -138,7 +138,7 @@ pub struct AuditQueue {
 }
 
 impl AuditQueue {
-    /// Keeps at most so many events.
+    /// Keeps at most so many events; 0 keeps none and counts all as lost.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self {

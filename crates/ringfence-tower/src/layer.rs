@@ -41,8 +41,8 @@ impl RingfenceLayer {
         }
     }
 
-    /// Adds a source of keys for requests that no policy decides, in place of the default. Sources are asked in the order in which they
-    /// were added; the first that yields a key wins.
+    /// Adds a source of keys for requests that no policy decides, in place of the default. Sources are asked in the order in
+    /// which they were added; the first that yields a key wins.
     #[must_use]
     pub fn with_key(self, source: KeySource) -> Self {
         self.set(|settings| settings.keys.push(source))

@@ -1,9 +1,10 @@
 //! From a text to a document, with the reader's complaints in our words.
 
+use ringfence_core::did_you_mean;
 use serde::de::DeserializeOwned;
 use serde_saphyr::{Error, Options};
 
-use super::{PolicyDocument, did_you_mean, locate::Tree};
+use super::{PolicyDocument, locate::Tree};
 use crate::{CompiledPolicy, PolicyContext, PolicyError};
 
 impl PolicyDocument {

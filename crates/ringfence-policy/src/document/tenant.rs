@@ -20,12 +20,13 @@ pub enum TenantMode {
     OwnRing,
     /// Instances whose tag `tenant` has the tenant's name.
     Dedicated {
-        /// Whether a request fails where none of them is usable; else it goes to the shared ones.
+        /// Whether a request fails where none of them is usable; else it goes to the shared ones. In a document default
+        /// true.
         strict: bool,
     },
     /// Some of the shared instances, chosen by the tenant's name: two tenants rarely have all in common.
     ShuffleShard {
-        /// How many.
+        /// How many, or all where there are no more; range 1..=1,000,000.
         size: u32,
         /// Whether a request fails where none of them is usable, so that what a tenant does to its instances is not done to
         /// those of others; else it goes to the shared ones.
@@ -36,15 +37,27 @@ pub enum TenantMode {
 /// How tenants are kept apart. Who the tenant of a request is, only its trusted tag `tenant` says.
 ///
 /// In a document it is one mapping from names to modes, in which `default` stands for the tenants that are not named.
+///
+/// ```
+/// use ringfence_policy::{PolicyDocument, TenantMode};
+///
+/// let document = PolicyDocument::parse("
+/// ringfence: 1
+/// tenants: { acme: { mode: dedicated }, default: { mode: shuffle_shard, size: 4 } }
+/// ")?;
+/// assert_eq!(document.tenants.named["acme"], TenantMode::Dedicated { strict: true });
+/// assert!(matches!(document.tenants.default, TenantMode::ShuffleShard { size: 4, .. }));
+/// # Ok::<(), ringfence_policy::PolicyError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     from = "BTreeMap<String, TenantMode>",
     into = "BTreeMap<String, TenantMode>"
 )]
 pub struct Tenants {
-    /// Tenants that are not named; default [`TenantMode::Shared`].
+    /// Tenants that are not named; default [`TenantMode::Shared`]. Any mode but [`TenantMode::OwnRing`].
     pub default: TenantMode,
-    /// Tenants by name.
+    /// Tenants by name, at most 100,000; default none.
     pub named: BTreeMap<String, TenantMode>,
 }
 

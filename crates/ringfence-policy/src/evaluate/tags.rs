@@ -36,7 +36,7 @@ impl<'a> TrustedView<'a> {
         }
     }
 
-    /// What is asked of an attribute.
+    /// The value of an attribute that is believed; `None` where nobody who is believed names one.
     #[must_use]
     pub fn get(&self, attribute: &Attribute) -> Option<&'a str> {
         self.get_with_source(attribute).map(|(value, _)| value)

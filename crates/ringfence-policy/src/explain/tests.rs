@@ -4,7 +4,7 @@ use http::Request;
 use ringfence_core::{Instance, RequestTags, Snapshot, ViewConfig};
 
 use super::*;
-use crate::{PolicyContext, PolicyDocument};
+use crate::{GrayWhy, PolicyContext, PolicyDocument, TenantMode};
 
 const POLICY: &str = "
 ringfence: 1
