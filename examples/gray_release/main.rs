@@ -9,7 +9,7 @@ mod rounds;
 mod scenes;
 mod traffic;
 
-use std::{process::ExitCode, time::Instant};
+use std::process::ExitCode;
 
 use ringfence_examples::{BoxError, Client, Cluster, Report};
 
@@ -17,12 +17,7 @@ use crate::policy_file::PolicyFile;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let started = Instant::now();
-    let mut report = Report::default();
-    if let Err(error) = run(&mut report).await {
-        report.fail(&format!("the run ended early: {error}"));
-    }
-    report.end(started.elapsed())
+    ringfence_examples::judge(run).await
 }
 
 async fn run(report: &mut Report) -> Result<(), BoxError> {

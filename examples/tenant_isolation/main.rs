@@ -7,7 +7,7 @@
 mod callers;
 mod scenes;
 
-use std::{process::ExitCode, time::Instant};
+use std::process::ExitCode;
 
 use ringfence::{PolicyContext, PolicyDocument, TagAuthority};
 use ringfence_examples::{BoxError, Client, Cluster, Report};
@@ -32,12 +32,7 @@ const SHARED: [&str; 6] = [
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let started = Instant::now();
-    let mut report = Report::default();
-    if let Err(error) = run(&mut report).await {
-        report.fail(&format!("the run ended early: {error}"));
-    }
-    report.end(started.elapsed())
+    ringfence_examples::judge(run).await
 }
 
 async fn run(report: &mut Report) -> Result<(), BoxError> {

@@ -230,6 +230,7 @@ impl ConsulConfig {
 
     /// Most services watched at a time; at least 1, default 128. Each holds a connection, however many watch it, and Consul's
     /// agents by default refuse more than 200 of one client address (`limits.http_max_conns_per_client`).
+    /// Watches of documents by [`ConsulKv`](crate::ConsulKv) hold further connections and are not counted.
     pub fn with_max_watches(mut self, watches: usize) -> Self {
         self.max_watches = watches;
         self

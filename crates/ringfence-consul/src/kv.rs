@@ -25,7 +25,8 @@ use crate::{
 ///
 /// A key that does not exist is an absent document; a refusal, a server without a leader and everything that is no answer of
 /// Consul is an error. Of the settings, datacenter, namespace and partition say where the key is. Each watch holds a
-/// connection.
+/// connection and is not counted by [`ConsulConfig::with_max_watches`], which bounds services: add them up where the agent
+/// limits the connections of a client.
 ///
 /// # Examples
 /// ```

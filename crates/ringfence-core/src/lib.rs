@@ -35,6 +35,7 @@
 
 mod clip;
 mod config_error;
+mod did_you_mean;
 mod instance;
 mod outlier;
 mod pool;
@@ -47,6 +48,7 @@ mod view;
 pub use self::{
     clip::clip,
     config_error::ConfigError,
+    did_you_mean::did_you_mean,
     instance::{
         Address, Health, Instance, InstanceBuilder, InstanceError, InstanceId, Scheme, TENANT_TAG,
         Tags, Weight,

@@ -37,6 +37,8 @@ impl fmt::Display for ErrorKind {
 }
 
 type Cause = Box<dyn Error + Send + Sync>;
+/// Shared, so that an error can both be handed on and be kept for a status.
+type SharedCause = Arc<dyn Error + Send + Sync>;
 
 /// Why a source could not say what a service's instances are. It never means that there are none.
 ///
@@ -54,11 +56,12 @@ type Cause = Box<dyn Error + Send + Sync>;
 /// assert_eq!(error.kind(), ErrorKind::Unavailable);
 /// assert!(error.source().is_some());
 /// ```
+#[derive(Clone)]
 pub struct DiscoveryError {
     kind: ErrorKind,
     origin: Arc<str>,
     message: String,
-    cause: Option<Cause>,
+    cause: Option<SharedCause>,
 }
 
 impl DiscoveryError {
@@ -75,7 +78,7 @@ impl DiscoveryError {
     /// Keeps the error that led to this one.
     #[must_use]
     pub fn with_cause(mut self, cause: impl Into<Cause>) -> Self {
-        self.cause = Some(cause.into());
+        self.cause = Some(cause.into().into());
         self
     }
 

@@ -51,7 +51,8 @@ impl PolicyContext {
         self
     }
 
-    /// A function that documents can name as a key source. It is called for each request and must not block.
+    /// A function that documents can name as a key source; one of the same name is replaced. It is called while a request is
+    /// decided, so it must not block, and where it panics the caller's request does.
     pub fn with_function<F>(mut self, name: impl Into<String>, key: F) -> Self
     where
         F: Fn(&RequestHead<'_>) -> Option<Bytes> + Send + Sync + 'static,
@@ -60,7 +61,7 @@ impl PolicyContext {
         self
     }
 
-    /// A secret that documents can name for keyed hashes.
+    /// A secret that documents can name for keyed hashes; one of the same name is replaced.
     pub fn with_secret(mut self, name: impl Into<String>, secret: KeySecret) -> Self {
         self.secrets.insert(name.into(), secret);
         self

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | a registry that says exactly this, now | [`ScriptedDiscovery`] |
 //! | a document that changes exactly so, now | [`ScriptedDocument`] |
+//! | that the document of a real server is followed | [`DocumentFollower`] |
 //! | an HTTP or gRPC server that misbehaves | [`Backend`] with [`Behaviour`] and [`OnConnect`] |
 //! | TLS, SNI | [`TestCa`] and [`Backend::start_tls`] |
 //! | a port that refuses, a port that hangs | [`RefusedAddress`], [`SilentAddress`] |
@@ -23,6 +24,7 @@ mod backend;
 pub mod contract;
 mod discovery;
 mod document;
+mod follower;
 mod probe;
 pub mod registry;
 mod relay;
@@ -34,6 +36,7 @@ pub use alloc::{AllocationInfo, allocations};
 pub use backend::{Answer, Backend, Behaviour, OnConnect, Recorded};
 pub use discovery::ScriptedDiscovery;
 pub use document::ScriptedDocument;
+pub use follower::DocumentFollower;
 pub use probe::{ProbeAnswer, ProbeCall, ProbeService};
 pub use relay::Relay;
 pub use tls::{ServerIdentity, TestCa};

@@ -45,8 +45,8 @@
 //! # Where things are
 //! What programs use daily is at the root. Each crate is there whole as a module: [`core`] (pools, rings, views),
 //! [`discovery`] (sources of your own, supervision), [`policy`] (every type of the document, dry runs, explanations, imports),
-//! [`balancer`] (counters, outcomes) and [`tower`] (transports, bodies, classification). Where two of them have the same name,
-//! the root has the one of [`tower`] or [`balancer`]: `KeySource` and `MissingKey` of a document are in [`policy`].
+//! [`balancer`] (counters, outcomes) and [`tower`] (transports, bodies, classification). The `KeySource` at the root is that of
+//! the layer; the one of a policy's document is [`policy::KeySource`].
 //!
 //! [`guide`] explains the routing policy field by field.
 

@@ -83,7 +83,7 @@ impl Spill {
     }
 
     /// Whether a key is among the `share` permille that leave the stage at this place of a route: xxh3_64 of it, with the
-    /// seed `0x737069_6c6c` plus the place, divided by 2^64, is below the share.
+    /// seed `0x7370696c6c` plus the place, divided by 2^64, is below the share.
     #[must_use]
     pub fn takes(share: u16, place: usize, key: &[u8]) -> bool {
         let hash = xxh3_64_with_seed(key, SPILL_SEED.wrapping_add(place as u64));

@@ -1,5 +1,7 @@
 //! The task behind a registration. It does one thing at a time, so that no heartbeat can overtake a removal.
 
+use std::sync::Arc;
+
 use ringfence_core::Instance;
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -52,6 +54,7 @@ impl<E: RegistryEntry> Driver<E> {
         config: RegisterConfig,
     ) -> Self {
         let now = Instant::now();
+        let not_tried = DiscoveryError::new(ErrorKind::Unavailable, &origin, "not tried yet");
         Self {
             origin,
             service,
@@ -66,7 +69,7 @@ impl<E: RegistryEntry> Driver<E> {
             due: now,
             state: watch::Sender::new(RegistrationState::Retrying {
                 since: now,
-                kind: ErrorKind::Unavailable,
+                error: Arc::new(not_tried),
             }),
             begun: false,
             told: Vec::new(),
@@ -159,8 +162,8 @@ impl<E: RegistryEntry> Driver<E> {
             }
             Err(error) => {
                 self.due = now + self.backoff.next_wait(&mut self.rng);
-                let since = match *self.state.borrow() {
-                    RegistrationState::Retrying { since, .. } => since,
+                let since = match &*self.state.borrow() {
+                    RegistrationState::Retrying { since, .. } => *since,
                     RegistrationState::Registered | RegistrationState::Deregistered => now,
                 };
                 let kind = error.kind();
@@ -171,7 +174,10 @@ impl<E: RegistryEntry> Driver<E> {
                     );
                     self.told.push(kind);
                 }
-                self.settle(RegistrationState::Retrying { since, kind });
+                self.settle(RegistrationState::Retrying {
+                    since,
+                    error: Arc::new(error.clone()),
+                });
             }
         }
         outcome
@@ -214,13 +220,14 @@ impl<E: RegistryEntry> Driver<E> {
     }
 
     fn settle(&self, new: RegistrationState) {
+        let is_told_elsewhere = matches!(new, RegistrationState::Retrying { .. });
         let changed = self.state.send_if_modified(|state| {
             let changed = *state != new;
             *state = new;
             changed
         });
-        if changed && !matches!(new, RegistrationState::Retrying { .. }) {
-            info!(service = %self.service, instance = %self.wanted.id(), state = ?new, "registration");
+        if changed && !is_told_elsewhere {
+            info!(service = %self.service, instance = %self.wanted.id(), state = ?*self.state.borrow(), "registration");
         }
     }
 

@@ -1,4 +1,4 @@
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use ringfence_core::Instance;
 use tokio::{
@@ -15,7 +15,7 @@ use super::{
 use crate::{DiscoveryError, ErrorKind, ServiceKey};
 
 /// Whether the registry has the instance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum RegistrationState {
     /// As of the last heartbeat it is there, as it was last set.
@@ -24,9 +24,8 @@ pub enum RegistrationState {
     Retrying {
         /// Since when.
         since: Instant,
-        /// How the last attempt failed. The log has the error itself: a warning for the first of each kind since the instance
-        /// was last registered.
-        kind: ErrorKind,
+        /// What the last attempt failed with. The log has the first of each kind since the instance was last registered.
+        error: Arc<DiscoveryError>,
     },
     /// It was taken out, or given up.
     Deregistered,
@@ -35,10 +34,34 @@ pub enum RegistrationState {
 impl RegistrationState {
     /// Whether it is [`Registered`](Self::Registered).
     #[must_use]
-    pub fn is_registered(self) -> bool {
-        self == Self::Registered
+    pub fn is_registered(&self) -> bool {
+        matches!(self, Self::Registered)
     }
 }
+
+impl PartialEq for RegistrationState {
+    /// Failures are equal that began together and say the same, whatever caused them.
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Registered, Self::Registered) | (Self::Deregistered, Self::Deregistered) => true,
+            (
+                Self::Retrying { since, error },
+                Self::Retrying {
+                    since: other_since,
+                    error: other_error,
+                },
+            ) => {
+                since == other_since
+                    && error.kind() == other_error.kind()
+                    && error.origin() == other_error.origin()
+                    && error.message() == other_error.message()
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Eq for RegistrationState {}
 
 /// An instance that is kept in a registry: the handle of a task that sends heartbeats, and registers anew whatever the registry
 /// forgot, for as long as it takes.
@@ -110,10 +133,10 @@ impl Registration {
         &self.service
     }
 
-    /// Whether the registry has the instance now.
+    /// Whether the registry has the instance now, and if not, why.
     #[must_use]
     pub fn state(&self) -> RegistrationState {
-        *self.state.borrow()
+        self.state.borrow().clone()
     }
 
     /// Tells of every change of the state.

@@ -1,8 +1,8 @@
 use http::HeaderName;
+use ringfence_core::did_you_mean;
 
 use crate::{
     KeyFrom, KeySource, PolicyContext, PolicyError, Rule,
-    document::did_you_mean,
     keys::{KeyFinder, NormalisedSource, Source},
 };
 

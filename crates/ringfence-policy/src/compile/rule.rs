@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use http::HeaderName;
-use ringfence_core::{Attribute, PlanId};
+use ringfence_core::{Attribute, PlanId, did_you_mean};
 
 use super::{
     Release,
@@ -13,8 +13,7 @@ use super::{
     zone::LocalZone,
 };
 use crate::{
-    MissingKey, Mode, PolicyContext, PolicyDocument, PolicyError, Rule,
-    document::{attribute, did_you_mean},
+    MissingKey, Mode, PolicyContext, PolicyDocument, PolicyError, Rule, document::attribute,
     keys::KeyFinder,
 };
 
@@ -30,7 +29,7 @@ pub(crate) struct CompiledRule {
     pub(crate) header_tags: Box<[HeaderTag]>,
     pub(crate) strip: Box<[HeaderName]>,
     pub(crate) key: KeyFinder,
-    pub(crate) missing_key: MissingKey,
+    pub(crate) missing_key: Option<MissingKey>,
     pub(crate) max_attempts: Option<u32>,
     /// Places of releases.
     pub(crate) gray: Box<[usize]>,

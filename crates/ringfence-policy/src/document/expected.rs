@@ -1,6 +1,13 @@
 //! What belongs where something else stands, with an example.
 
-use super::did_you_mean;
+use ringfence_core::did_you_mean;
+
+/// Names that fields have in code, or that people expect, beside those that they have in a document.
+const OTHER_NAMES: [(&str, &str); 3] = [
+    ("matches", "match"),
+    ("otherwise", "else"),
+    ("percentage", "percent"),
+];
 
 /// An example of what belongs at a path of the document.
 fn example(path: &str) -> Option<&'static str> {
@@ -92,6 +99,17 @@ pub(super) fn missing(field: &str) -> String {
         "ringfence" => "the version of the format is missing: begin with `ringfence: 1`".to_owned(),
         field => format!("`{field}` is missing"),
     }
+}
+
+/// A field that is none of `expected`.
+pub(super) fn unknown_field(field: &str, expected: &[&str]) -> String {
+    let mut others = OTHER_NAMES.iter();
+    let meant = others.find(|(other, meant)| *other == field && expected.contains(meant));
+    let meant = match meant {
+        Some((_, meant)) => format!(", did you mean `{meant}`?"),
+        None => did_you_mean(field, expected.iter().copied()),
+    };
+    format!("unknown field `{field}`{meant}")
 }
 
 /// A word that is none of `expected`.

@@ -8,10 +8,22 @@ use super::{Percent, TagMatch, is_default};
 ///
 /// Whether a key is in depends on the key, the release's name and the percentage alone: it stays in while the percentage
 /// rises. Requests without a key are never in by percentage.
+///
+/// ```
+/// use ringfence_policy::{GrayRelease, Percent};
+///
+/// let release = GrayRelease {
+///     percent: Percent::try_from(5.0)?,
+///     tenants: vec!["acme".to_owned()],
+///     ..GrayRelease::to("version", "gray")
+/// };
+/// # let _ = release;
+/// # Ok::<(), ringfence_core::ConfigError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GrayRelease {
-    /// What the instances of the release have. Exact values only.
+    /// What the instances of the release have, by attribute: at least one, not `tenant`. Exact values only.
     pub to: BTreeMap<String, TagMatch>,
     /// The attribute in `to` by which an instance is known to belong to the release. Needed where `to` names several.
     ///
@@ -22,7 +34,7 @@ pub struct GrayRelease {
     /// Share of the keys that are in; default 0.
     #[serde(default, skip_serializing_if = "is_default")]
     pub percent: Percent,
-    /// Tenants that are in as a whole.
+    /// Tenants that are in as a whole; default none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tenants: Vec<String>,
     /// Default true; false stops the release at once: nobody is in, and its instances get no requests of others either.

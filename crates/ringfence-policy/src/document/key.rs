@@ -7,11 +7,12 @@ use super::is_default;
 /// A key that is empty, or longer than the rule's `max_key_len`, counts as absent; the next source is asked then.
 ///
 /// ```
-/// use ringfence_policy::{KeySource, Normaliser};
+/// use ringfence_policy::{KeyFrom, KeySource, Normaliser};
 ///
 /// let user = KeySource::header("x-user").normalised([Normaliser::Trim, Normaliser::UuidLower]);
 /// let combined = KeySource::all([KeySource::header("x-tenant"), user]);
-/// # let _ = combined;
+/// let session = KeySource::from(KeyFrom::Cookie("sid".to_owned()));
+/// # let _ = (combined, session);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
@@ -43,9 +44,11 @@ pub enum KeyFrom {
     /// The IP address of the peer on whose behalf the call is made: request extension
     /// [`PeerAddress`](crate::PeerAddress).
     Peer,
-    /// What the function makes of it that the program registered under this name.
+    /// What the function of [`PolicyContext::with_function`](crate::PolicyContext::with_function) of this name makes of the
+    /// request.
     Function(String),
-    /// All of these, each preceded by its length, so that `a` and `bc` are not `ab` and `c`; absent where one of them is.
+    /// All of these (2 to 16, nested at most four deep), each preceded by its length, so that `a` and `bc` are not `ab` and
+    /// `c`; absent where one of them is.
     All(Vec<KeySource>),
 }
 

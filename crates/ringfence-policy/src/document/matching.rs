@@ -11,10 +11,10 @@ pub struct RequestMatch {
     /// HTTP methods, compared exactly; default any.
     #[serde(skip_serializing_if = "is_default")]
     pub methods: Vec<String>,
-    /// The path, without the query.
+    /// The path, without the query; default any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<TextMatch>,
-    /// The gRPC service and method.
+    /// The gRPC service and method; default any request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grpc: Option<GrpcMatch>,
     /// Headers or gRPC metadata by name. Of a header that is there several times, one value must match.
@@ -43,11 +43,12 @@ pub struct GrpcMatch {
 pub enum TextMatch {
     /// This text.
     Exact(String),
-    /// One of these texts.
+    /// One of these texts; at least one.
     OneOf(Vec<String>),
     /// Starts with this text.
     Prefix(String),
-    /// The whole text matches this regular expression.
+    /// The whole text matches this regular expression, in the syntax of the crate `regex`, in time linear in its length. The
+    /// compiled pattern takes at most 1 MiB.
     Regex(String),
     /// Whether there is any text.
     Present(bool),

@@ -7,7 +7,6 @@ mod key;
 mod locate;
 mod matching;
 mod mode;
-mod nearest;
 mod percent;
 mod pool;
 mod read;
@@ -25,7 +24,6 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::{
     attribute::attribute,
-    nearest::did_you_mean,
     read::{located, read},
 };
 pub use self::{
@@ -86,14 +84,14 @@ pub struct PolicyDocument {
     /// Preference for instances near the client; default none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub zone: ZonePolicy,
-    /// Gray releases by name. A rule takes part in those that it names.
+    /// Gray releases by name, at most 1,000; default none. A rule takes part in those that it names.
     #[serde(default, skip_serializing_if = "is_default")]
     pub gray: BTreeMap<String, GrayRelease>,
     /// How tenants are kept apart; default: all share all instances.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tenants: Tenants,
-    /// The rules; the first that matches a request decides it. A request that none matches is decided as by a rule without
-    /// settings.
+    /// The rules, at most 10,000; the first that matches a request decides it. A request that none matches is decided as by a
+    /// rule without settings.
     #[serde(default, skip_serializing_if = "is_default")]
     pub rules: Vec<Rule>,
 }

@@ -15,13 +15,14 @@ use super::is_default;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PoolStage {
-    /// What its instances must have.
+    /// What its instances must have, by attribute (`version`, `zone`, `region` or a tag other than `tenant`); default nothing.
     #[serde(skip_serializing_if = "is_default")]
     pub require: BTreeMap<String, TagMatch>,
-    /// What they have if enough such instances are usable; otherwise the pool is tried without.
+    /// What they have if enough such instances are usable; otherwise the pool is tried without. Default nothing, and no
+    /// attribute of `require`.
     #[serde(skip_serializing_if = "is_default")]
     pub prefer: BTreeMap<String, TagMatch>,
-    /// What they must not have.
+    /// What they must not have; default nothing. Exact values only.
     #[serde(skip_serializing_if = "is_default")]
     pub exclude: BTreeMap<String, TagMatch>,
     /// Usable instances that it must have to be taken; default 1, range 1..=1,000,000.

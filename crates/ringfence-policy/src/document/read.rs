@@ -4,8 +4,8 @@ use serde::de::DeserializeOwned;
 use serde_saphyr::{Error, Options};
 
 use super::{
-    PolicyDocument, did_you_mean,
-    expected::{invalid, missing, unexpected, unknown_word},
+    PolicyDocument,
+    expected::{invalid, missing, unexpected, unknown_field, unknown_word},
     locate::Tree,
 };
 use crate::{CompiledPolicy, PolicyContext, PolicyError};
@@ -82,10 +82,7 @@ fn complaint(error: &Error, text: &str) -> PolicyError {
     let reason = match error {
         Error::SerdeUnknownField {
             field, expected, ..
-        } => {
-            let known = expected.iter().copied();
-            format!("unknown field `{field}`{}", did_you_mean(field, known))
-        }
+        } => unknown_field(field, expected),
         Error::SerdeUnknownVariant {
             variant, expected, ..
         } => unknown_word(variant, expected, &path),

@@ -5,6 +5,18 @@ use serde::{Deserialize, Serialize};
 use super::{KeySource, Mode, PoolStage, RequestMatch, is_default};
 
 /// How the requests that it matches are routed.
+///
+/// ```
+/// use ringfence_policy::{KeySource, Limits, PoolStage, Rule, TagMatch};
+///
+/// let rule = Rule {
+///     key: vec![KeySource::header("x-user")],
+///     pools: vec![PoolStage::default().requiring("version", TagMatch::is("stable"))],
+///     limits: Limits { max_attempts: Some(2), ..Limits::default() },
+///     ..Rule::named("checkout")
+/// };
+/// # let _ = rule;
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
@@ -17,21 +29,22 @@ pub struct Rule {
     #[serde(default, skip_serializing_if = "is_default")]
     pub tags_from_headers: BTreeMap<String, TagFromHeader>,
     /// Where the key is found: the first that yields one; default the request extension
-    /// [`RoutingKey`](crate::RoutingKey).
+    /// [`RoutingKey`](crate::RoutingKey). At most 16, as of each [`KeyFrom::All`](crate::KeyFrom::All).
     #[serde(default, skip_serializing_if = "is_default")]
     pub key: Vec<KeySource>,
     /// Name of a secret that the program gave. With it the ring sees a keyed hash of the key instead of the key, so that
     /// nobody can make keys that all belong to one instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keyed_hash: Option<String>,
-    /// What happens without a key; default [`MissingKey::P2c`].
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub missing_key: MissingKey,
+    /// What happens without a key, whatever the balancer's settings say; default: what they say, which is
+    /// [`MissingKey::P2c`] unless the program set something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_key: Option<MissingKey>,
     /// Gray releases that its requests can be in, by name; the first that a request is in decides.
     #[serde(default, skip_serializing_if = "is_default")]
     pub gray: Vec<String>,
     /// The pools, best first; default: instances of the version that the request's trusted tags ask for, then all that
-    /// belong to no gray release.
+    /// belong to no gray release. At most 16.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pools: Vec<PoolStage>,
     /// Ends the search behind the first pool in which any instance is registered, usable or not; default false.

@@ -20,28 +20,44 @@ pub enum TenantMode {
     OwnRing,
     /// Instances whose tag `tenant` has the tenant's name.
     Dedicated {
-        /// Whether a request fails where none of them is usable; else it goes to the shared ones.
+        /// Whether a request fails where none of them is usable; else it goes to the shared ones. In a document default
+        /// true.
         strict: bool,
     },
     /// Some of the shared instances, chosen by the tenant's name: two tenants rarely have all in common.
     ShuffleShard {
-        /// How many.
+        /// How many, or all where there are no more; range 1..=1,000,000.
         size: u32,
+        /// Whether a request fails where none of them is usable, so that what a tenant does to its instances is not done to
+        /// those of others; else it goes to the shared ones.
+        strict: bool,
     },
 }
 
 /// How tenants are kept apart. Who the tenant of a request is, only its trusted tag `tenant` says.
 ///
 /// In a document it is one mapping from names to modes, in which `default` stands for the tenants that are not named.
+///
+/// ```
+/// use ringfence_policy::{PolicyDocument, TenantMode};
+///
+/// let document = PolicyDocument::parse("
+/// ringfence: 1
+/// tenants: { acme: { mode: dedicated }, default: { mode: shuffle_shard, size: 4 } }
+/// ")?;
+/// assert_eq!(document.tenants.named["acme"], TenantMode::Dedicated { strict: true });
+/// assert!(matches!(document.tenants.default, TenantMode::ShuffleShard { size: 4, .. }));
+/// # Ok::<(), ringfence_policy::PolicyError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     from = "BTreeMap<String, TenantMode>",
     into = "BTreeMap<String, TenantMode>"
 )]
 pub struct Tenants {
-    /// Tenants that are not named; default [`TenantMode::Shared`].
+    /// Tenants that are not named; default [`TenantMode::Shared`]. Any mode but [`TenantMode::OwnRing`].
     pub default: TenantMode,
-    /// Tenants by name.
+    /// Tenants by name, at most 100,000; default none.
     pub named: BTreeMap<String, TenantMode>,
 }
 
@@ -89,9 +105,10 @@ impl TryFrom<Written> for TenantMode {
 
     fn try_from(written: Written) -> Result<Self, Self::Error> {
         let Written { mode, strict, size } = written;
-        if strict.is_some() && mode != Name::Dedicated {
-            return Err("`strict` belongs to mode `dedicated` only");
+        if strict.is_some() && !matches!(mode, Name::Dedicated | Name::ShuffleShard) {
+            return Err("`strict` belongs to modes `dedicated` and `shuffle_shard` only");
         }
+        let strict = strict.unwrap_or(true);
         if size.is_some() && mode != Name::ShuffleShard {
             return Err("`size` belongs to mode `shuffle_shard` only");
         }
@@ -99,11 +116,10 @@ impl TryFrom<Written> for TenantMode {
             Name::Shared => Self::Shared,
             Name::Salted => Self::Salted,
             Name::OwnRing => Self::OwnRing,
-            Name::Dedicated => Self::Dedicated {
-                strict: strict.unwrap_or(true),
-            },
+            Name::Dedicated => Self::Dedicated { strict },
             Name::ShuffleShard => Self::ShuffleShard {
                 size: size.ok_or("mode `shuffle_shard` needs a `size`")?,
+                strict,
             },
         })
     }
@@ -116,7 +132,9 @@ impl From<TenantMode> for Written {
             TenantMode::Salted => (Name::Salted, None, None),
             TenantMode::OwnRing => (Name::OwnRing, None, None),
             TenantMode::Dedicated { strict } => (Name::Dedicated, Some(strict), None),
-            TenantMode::ShuffleShard { size } => (Name::ShuffleShard, None, Some(size)),
+            TenantMode::ShuffleShard { size, strict } => {
+                (Name::ShuffleShard, (!strict).then_some(false), Some(size))
+            }
         };
         Self { mode, strict, size }
     }

@@ -7,7 +7,17 @@ use super::is_default;
 /// Preference for instances in the client's own zone.
 ///
 /// Where too little of the zone is usable, a share of the keys goes on to the other zones: the same keys for all clients of
-/// the zone, and more of them as more is lost.
+/// the zone, and more of them as more is lost: the share is that of [`Spill`](ringfence_core::Spill).
+///
+/// ```
+/// use ringfence_policy::{PolicyDocument, ZonePolicy};
+///
+/// let document = PolicyDocument {
+///     zone: ZonePolicy { prefer_local: true, ..ZonePolicy::default() },
+///     ..PolicyDocument::default()
+/// };
+/// assert_eq!(document.zone.overprovisioning_factor, 140);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ZonePolicy {

@@ -1,18 +1,21 @@
 //! Telling how a request is decided, step by step.
 
+mod report;
 #[cfg(test)]
 mod tests;
 mod text;
 mod walk;
 
 use ringfence_core::{PlanId, RequestTags, TagValues, View};
-use serde::Serialize;
 
+pub use self::report::{
+    Explanation, KeyExplanation, Refusal, SourceExplanation, StageExplanation, StepExplanation,
+    TagExplanation,
+};
 use self::walk::{Walk, Wish};
-
 use crate::{
-    AuditReason, CompiledPolicy, Decides, Evaluation, GrayWhy, MissingKey, RequestHead, RoutingKey,
-    TenantMode, keys::Reading,
+    AuditReason, CompiledPolicy, Decides, Evaluation, MissingKey, RequestHead, RoutingKey,
+    keys::Reading,
 };
 
 /// Bounds that the balancer sets, whatever the policy says.
@@ -22,128 +25,14 @@ pub struct ExplainLimits {
     pub attempts: usize,
     /// Longest key in bytes; a longer one counts as absent.
     pub max_key_len: usize,
-}
-
-/// Why a request fails before any instance is tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Refusal {
-    /// No pool has a usable instance.
-    NoInstances,
-    /// It has no key, and must have one.
-    KeyRequired,
-}
-
-/// How a policy decides one request on one view, from its key to the instances that are tried. It can be serialised, and its
-/// text form is for people.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct Explanation {
-    /// Number of the view.
-    pub epoch: u64,
-    /// Fingerprint of the policy, in hexadecimal digits; empty where there is none.
-    pub policy: String,
-    /// The policy is switched off for the request, so that it is decided as without one.
-    pub is_off: bool,
-    /// The rule, `default` for none of the document.
-    pub rule: String,
-    /// Place of the rule in the document; behind its last one for `default`.
-    pub rule_index: usize,
-    /// Who decides.
-    pub decides: Decides,
-    /// What each key source had, up to the one that was used.
-    pub sources: Vec<SourceExplanation>,
-    /// The key.
-    pub key: Option<KeyExplanation>,
-    /// What happens without a key.
+    /// What happens without a key where the rule does not say so.
     pub missing_key: MissingKey,
-    /// Tags that are believed.
-    pub tags: Vec<TagExplanation>,
-    /// The tenant, and how it is kept apart.
-    pub tenant: Option<(String, TenantMode)>,
-    /// The gray release that the request is in, and why.
-    pub gray: Option<(String, GrayWhy)>,
-    /// The pools that were looked at, in order.
-    pub stages: Vec<StageExplanation>,
-    /// Place of the stage that serves; `None` where none can.
-    pub chosen: Option<usize>,
-    /// Whether the key left an earlier stage that could have served it.
-    pub is_spilled: bool,
-    /// Whom the key passes on its way around the ring, until there are enough to try; at most 256.
-    pub walk: Vec<StepExplanation>,
-    /// The instances to be tried, in order; empty without a key.
-    pub candidates: Vec<String>,
-    /// Why it fails without a try, if it does.
-    pub refused: Option<Refusal>,
-}
-
-/// What a key source had.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct SourceExplanation {
-    /// The source.
-    pub source: String,
-    /// `key`, `absent`, `too long` or `malformed`.
-    pub outcome: &'static str,
-}
-
-/// A key on its way to the ring.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct KeyExplanation {
-    /// Where it is from.
-    pub source: String,
-    /// As it is in the request; bytes that are no text are escaped.
-    pub raw: String,
-    /// As the ring gets it, after the normalisers and the keyed hash.
-    pub normalised: String,
-    /// Mixed into its hash, for a salted tenant.
-    pub salt: u64,
-    /// Its place on the ring of the chosen pool, in hexadecimal digits; `None` where no pool can serve, or the key is longer
-    /// than the balancer allows.
-    pub hash: Option<String>,
-}
-
-/// A tag that is believed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct TagExplanation {
-    /// Its name.
-    pub name: String,
-    /// Its value.
-    pub value: String,
-    /// Why it is believed.
-    pub because: AuditReason,
-}
-
-/// A pool that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct StageExplanation {
-    /// What it is made of.
-    pub pool: String,
-    /// Instances that are registered.
-    pub members: usize,
-    /// Those that can be used.
-    pub usable: usize,
-    /// Thousandths of the keys that it passes on.
-    pub spilled: u16,
-}
-
-/// An instance on the way of the key.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct StepExplanation {
-    /// Its id.
-    pub instance: String,
-    /// `candidate`, or why it is passed by.
-    pub verdict: &'static str,
 }
 
 impl CompiledPolicy {
     /// Tells how a request is decided. The view must be one that was made with this policy's [`plans`](Self::plans).
-    /// `attempts` instances are tried unless the rule wants fewer. `None` while the policy is off for the request.
+    /// `attempts` instances are tried unless the rule wants fewer, and a missing key is [`MissingKey::P2c`] unless the rule says
+    /// something else. `None` while the policy is off for the request.
     #[must_use]
     pub fn explain(
         &self,
@@ -155,6 +44,7 @@ impl CompiledPolicy {
         let limits = ExplainLimits {
             attempts,
             max_key_len: usize::MAX,
+            missing_key: MissingKey::default(),
         };
         self.explain_within(head, draw, view, limits)
     }
@@ -185,7 +75,6 @@ impl Explanation {
         draw: u64,
         view: &View,
         limits: ExplainLimits,
-        missing_key: MissingKey,
     ) -> Self {
         let none = RequestTags::new();
         let tags = head.extensions.get::<RequestTags>().unwrap_or(&none);
@@ -199,7 +88,7 @@ impl Explanation {
                 plan: PlanId::ROUTING,
                 key: usable,
                 salt: 0,
-                missing_key,
+                missing_key: limits.missing_key,
                 attempts: limits.attempts,
                 draw,
             },
@@ -230,7 +119,7 @@ impl Explanation {
                 hash: walk.hash.clone(),
             }),
             sources: vec![SourceExplanation { source, outcome }],
-            missing_key,
+            missing_key: limits.missing_key,
             tags: tags.collect(),
             tenant: None,
             gray: None,
@@ -258,6 +147,7 @@ impl Evaluation<'_> {
         let allowed = self.max_attempts.map_or(usize::MAX, |attempts| {
             usize::try_from(attempts).unwrap_or(usize::MAX)
         });
+        let missing_key = self.missing_key.unwrap_or(limits.missing_key);
         let walk = Walk::of(
             view,
             &self.tags,
@@ -265,7 +155,7 @@ impl Evaluation<'_> {
                 plan: self.plan,
                 key: usable.filter(|key| key.len() <= limits.max_key_len),
                 salt: self.salt,
-                missing_key: self.missing_key,
+                missing_key,
                 attempts: limits.attempts.min(allowed),
                 draw,
             },
@@ -283,7 +173,7 @@ impl Evaluation<'_> {
             decides: self.decides,
             sources,
             key,
-            missing_key: self.missing_key,
+            missing_key,
             tags: self.explain_tags(),
             tenant: self.tenant.map(|(name, mode)| (name.to_owned(), mode)),
             gray: self

@@ -4,7 +4,7 @@ use http::Request;
 use ringfence_core::{Instance, RequestTags, Snapshot, ViewConfig};
 
 use super::*;
-use crate::{PolicyContext, PolicyDocument};
+use crate::{GrayWhy, PolicyContext, PolicyDocument, TenantMode};
 
 const POLICY: &str = "
 ringfence: 1
@@ -203,9 +203,10 @@ fn without_a_policy_it_says_whether_there_is_one() {
     let limits = ExplainLimits {
         attempts: 3,
         max_key_len: 100,
+        missing_key: MissingKey::RoundRobin,
     };
     let head = RequestHead::of(&request);
-    let none = Explanation::without_policy(&head, 0, &view, limits, MissingKey::RoundRobin);
+    let none = Explanation::without_policy(&head, 0, &view, limits);
     let text = none.to_string();
     assert!(
         text.starts_with("rule      none (view 1): there is no policy\n"),
@@ -232,6 +233,10 @@ fn a_tenants_mode_is_told_in_words() {
             "acme: dedicated, else shared",
         ),
         ("{ mode: shuffle_shard, size: 2 }", "acme: a shard of 2"),
+        (
+            "{ mode: shuffle_shard, size: 2, strict: false }",
+            "acme: a shard of 2, else shared",
+        ),
         ("{ mode: own_ring }", "acme: a ring of its own"),
     ] {
         let text = POLICY.replace("{ mode: salted }", mode);

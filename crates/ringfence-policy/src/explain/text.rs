@@ -129,7 +129,8 @@ impl fmt::Display for Told<'_> {
             TenantMode::OwnRing => f.write_str("a ring of its own"),
             TenantMode::Dedicated { strict: true } => f.write_str("dedicated, and nothing else"),
             TenantMode::Dedicated { strict: false } => f.write_str("dedicated, else shared"),
-            TenantMode::ShuffleShard { size } => write!(f, "a shard of {size}"),
+            TenantMode::ShuffleShard { size, strict: true } => write!(f, "a shard of {size}"),
+            TenantMode::ShuffleShard { size, .. } => write!(f, "a shard of {size}, else shared"),
         }
     }
 }

@@ -9,6 +9,7 @@
 
 mod fleet;
 mod outcome;
+mod registered;
 mod run;
 mod scenario;
 mod subject;
@@ -16,6 +17,7 @@ mod subject;
 pub use self::{
     fleet::{Fleet, Member},
     outcome::Outcome,
+    registered::Registered,
     run::run,
     scenario::{Scenario, Step},
     subject::{Access, Fault, Subject},

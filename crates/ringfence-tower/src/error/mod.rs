@@ -204,6 +204,10 @@ impl Error {
         )
     }
 
+    fn pick_error(&self) -> Option<&PickError> {
+        self.0.source.as_ref()?.downcast_ref()
+    }
+
     fn what(&self) -> &'static str {
         match self.0.kind {
             ErrorKind::NotReady => "not ready",
@@ -223,6 +227,10 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(error) = self.pick_error() {
+            // It names the service, and what the registry's error shows of its cause.
+            return fmt::Display::fmt(error, f);
+        }
         write!(f, "service `{}`", self.0.service)?;
         if let Some(rule) = &self.0.rule {
             write!(f, ", rule `{rule}`")?;
@@ -307,7 +315,9 @@ pub(crate) struct AttemptTimeout(pub(crate) Duration);
 
 #[cfg(test)]
 mod tests {
-    use std::io;
+    use std::{io, sync::Arc};
+
+    use ringfence_discovery::DiscoveryError;
 
     use super::*;
 
@@ -344,6 +354,38 @@ mod tests {
             Error::new(ErrorKind::BadRequest, "orders").with_source(io::Error::other("no path"));
         assert_eq!(error.to_string(), "service `orders`: bad request: no path");
         assert!(!error.is_temporary());
+    }
+
+    #[test]
+    fn what_the_balancer_says_is_said_once_and_without_what_it_keeps_to_itself() {
+        let last_error = DiscoveryError::new(
+            ringfence_discovery::ErrorKind::Unavailable,
+            "consul",
+            "no server answers",
+        );
+        let error = PickError::NotReady {
+            service: "orders".into(),
+            waited: Duration::from_secs(5),
+            last_error: Some(Arc::new(
+                last_error.with_cause(io::Error::other("GET http://user:hunter2@registry/")),
+            )),
+        };
+        let error = Error::from_pick(error, "orders");
+        assert_eq!(
+            error.to_string(),
+            "service orders is not ready after 5s; discovery last failed with: consul: no server answers"
+        );
+        assert_eq!(error.kind(), ErrorKind::NotReady);
+        let error = Error::from_pick(
+            PickError::ShutDown {
+                service: "orders".into(),
+            },
+            "orders",
+        );
+        assert_eq!(
+            error.to_string(),
+            "the balancer of service orders was shut down"
+        );
     }
 
     #[test]

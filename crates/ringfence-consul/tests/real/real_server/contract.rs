@@ -1,6 +1,6 @@
 //! The contract of all sources, on a Consul that asks for tokens.
 
-use std::{collections::BTreeMap, io, sync::Arc};
+use std::{io, sync::Arc};
 
 use ringfence_consul::{
     ConsulConfig, ConsulDiscovery, ConsulRegisterConfig, ConsulRegistrar, ConsulToken,
@@ -10,7 +10,7 @@ use ringfence_discovery::{
     BoxFuture, Discovery, ErrorKind, FieldMapping, Registrar as _, ServiceKey,
 };
 use ringfence_testkit::{
-    contract::{Access, Fault, Subject},
+    contract::{Access, Fault, Registered, Subject},
     registry::{Consul, ConsulOptions, RegistryServer as _},
 };
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 struct OnConsul {
     consul: Consul,
     read_only: String,
-    registered: BTreeMap<String, Instance>,
+    registered: Registered,
 }
 
 async fn start() -> io::Result<OnConsul> {
@@ -27,7 +27,7 @@ async fn start() -> io::Result<OnConsul> {
     Ok(OnConsul {
         read_only: consul.read_only_token().await?,
         consul,
-        registered: BTreeMap::new(),
+        registered: Registered::default(),
     })
 }
 
@@ -75,16 +75,13 @@ impl Subject for OnConsul {
 
     fn set<'a>(&'a mut self, instances: &'a [Instance]) -> BoxFuture<'a, io::Result<()>> {
         Box::pin(async move {
-            let mut old = std::mem::take(&mut self.registered);
-            for instance in instances {
-                let id = instance.id().as_str();
-                if old.remove(id).as_ref() != Some(instance) {
-                    self.register(instance).await?;
-                }
-                self.registered.insert(id.to_owned(), instance.clone());
+            let (put, gone) = self.registered.change_to(instances);
+            for instance in put {
+                self.register(&instance).await?;
             }
-            for id in old.into_keys() {
-                self.put(&format!("deregister/{id}"), Value::Null).await?;
+            for instance in gone {
+                self.put(&format!("deregister/{}", instance.id()), Value::Null)
+                    .await?;
             }
             Ok(())
         })

@@ -1,10 +1,12 @@
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use ringfence_consul::{ConsulConfig, ConsulKv, ConsulToken};
-use ringfence_discovery::{DiscoveryError, Document, DocumentWatch, ErrorKind, WatchConfig};
-use ringfence_testkit::registry::{Consul, ConsulOptions, RegistryServer as _};
+use ringfence_discovery::ErrorKind;
+use ringfence_testkit::{
+    DocumentFollower,
+    registry::{Consul, ConsulOptions, RegistryServer as _},
+};
 use serde_json::{Value, json};
-use tokio::time::{Instant, timeout};
 
 const PATH: &str = "/v1/kv/ringfence/a%20policy";
 
@@ -13,57 +15,35 @@ async fn put(consul: &Consul, value: Value) {
     assert_eq!(status, 200, "{answer}");
 }
 
-fn watch(config: ConsulConfig) -> DocumentWatch {
-    let source = ConsulKv::new(config, "ringfence/a policy").expect("legal");
-    DocumentWatch::new(Arc::new(source), &WatchConfig::default())
-}
-
-async fn next(watch: &mut DocumentWatch) -> Result<Document, DiscoveryError> {
-    timeout(Duration::from_secs(20), watch.next())
-        .await
-        .expect("in time")
-}
-
-/// Waits for this content, whatever fails meanwhile, and says how long that took. Nothing else may be told.
-async fn until(watch: &mut DocumentWatch, before: Option<&str>, wanted: Option<&str>) -> Duration {
-    let start = Instant::now();
-    loop {
-        let Ok(document) = next(watch).await else {
-            continue;
-        };
-        let content = document.content.as_deref();
-        if content == wanted.map(str::as_bytes) {
-            return start.elapsed();
-        }
-        assert_eq!(content, before.map(str::as_bytes), "an error is no change");
-    }
+fn follow(config: ConsulConfig) -> DocumentFollower {
+    DocumentFollower::new(ConsulKv::new(config, "ringfence/a policy").expect("legal"))
 }
 
 #[tokio::test]
 async fn a_key_is_followed_over_changes_deletion_and_outages() {
     let mut consul = Consul::start().await.expect("a server");
-    let mut watch = watch(ConsulConfig::new(consul.url()));
-    until(&mut watch, None, None).await;
+    let mut policy = follow(ConsulConfig::new(consul.url()));
+    policy.until(None).await;
     put(&consul, json!(1)).await;
-    let took = until(&mut watch, None, Some("1")).await;
+    let took = policy.until(Some(b"1")).await;
     assert!(took < Duration::from_secs(2), "{took:?}");
     put(&consul, json!(2)).await;
-    let took = until(&mut watch, Some("1"), Some("2")).await;
+    let took = policy.until(Some(b"2")).await;
     assert!(took < Duration::from_secs(2), "{took:?}");
     let (status, _) = consul
         .request("DELETE", PATH, Value::Null)
         .await
         .expect("up");
     assert_eq!(status, 200);
-    until(&mut watch, Some("2"), None).await;
+    policy.until(None).await;
     put(&consul, json!(3)).await;
-    until(&mut watch, None, Some("3")).await;
+    policy.until(Some(b"3")).await;
 
     consul.kill().expect("running");
-    next(&mut watch).await.expect_err("nobody answers");
+    policy.next().await.expect_err("nobody answers");
     consul.restart().await.expect("a server");
     put(&consul, json!(4)).await;
-    let took = until(&mut watch, Some("3"), Some("4")).await;
+    let took = policy.until(Some(b"4")).await;
     assert!(took < Duration::from_secs(5), "{took:?}");
 }
 
@@ -75,8 +55,8 @@ async fn a_token_that_may_read_the_key_suffices_and_none_is_an_error() {
     let rules = r#"key "ringfence/a policy" { policy = "read" }"#;
     let token = consul.token(rules).await.expect("a token");
     let config = || ConsulConfig::new(consul.url());
-    let mut reading = watch(config().with_token(ConsulToken::value(&token)));
-    until(&mut reading, None, Some("1")).await;
-    let error = next(&mut watch(config())).await.expect_err("no token");
+    let mut reading = follow(config().with_token(ConsulToken::value(&token)));
+    reading.until(Some(b"1")).await;
+    let error = follow(config()).next().await.expect_err("no token");
     assert_eq!(error.kind(), ErrorKind::Unauthorized, "{error}");
 }

@@ -2,6 +2,7 @@
 
 use std::{fmt, marker::PhantomData};
 
+use ringfence_core::did_you_mean;
 use serde::{
     Deserialize, Deserializer,
     de::{MapAccess, Visitor},
@@ -77,13 +78,10 @@ fn complaint(error: &Error) -> InstancesFileError {
     let reason = match error {
         Error::SerdeUnknownField {
             field, expected, ..
-        } => match nearest(field, expected) {
-            Some(known) => format!("unknown field `{field}`, did you mean `{known}`?"),
-            None => format!(
-                "unknown field `{field}`, expected one of {}",
-                expected.join(", ")
-            ),
-        },
+        } => {
+            let known = expected.iter().copied();
+            format!("unknown field `{field}`{}", did_you_mean(field, known))
+        }
         Error::DuplicateMappingKey { key: Some(key), .. } => format!("`{key}` is there twice"),
         Error::DuplicateMappingKey { key: None, .. } => "a key is there twice".to_owned(),
         Error::MultipleDocuments { .. } => "only one document is allowed".to_owned(),
@@ -101,62 +99,4 @@ fn complaint(error: &Error) -> InstancesFileError {
         location.map(|at| at.column()),
         reason,
     )
-}
-
-/// The known name that `name` is most likely a misspelling of.
-fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let name = name.to_ascii_lowercase();
-    let distances = known.iter().map(|known| (distance(&name, known), *known));
-    let (distance, best) = distances.min()?;
-    let tolerated = (best.len() / 3).max(1);
-    (distance <= tolerated).then_some(best)
-}
-
-/// Levenshtein's distance, in characters.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        for (above, y) in row.iter_mut().skip(1).zip(&b) {
-            let best = (diagonal + usize::from(x != *y))
-                .min(left + 1)
-                .min(*above + 1);
-            diagonal = std::mem::replace(above, best);
-            left = best;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn distance_counts_edits() {
-        for (a, b, edits) in [
-            ("", "id", 2),
-            ("id", "id", 0),
-            ("adress", "address", 1),
-            ("wieght", "weight", 2),
-            ("kitten", "sitting", 3),
-        ] {
-            assert_eq!(distance(a, b), edits, "{a} {b}");
-            assert_eq!(distance(b, a), edits, "{b} {a}");
-        }
-    }
-
-    #[test]
-    fn only_a_likely_misspelling_is_suggested() {
-        let known = ["id", "address", "weight", "healthy"];
-        assert_eq!(nearest("wieght", &known), Some("weight"));
-        assert_eq!(nearest("Address", &known), Some("address"));
-        assert_eq!(nearest("health", &known), Some("healthy"));
-        assert_eq!(nearest("port", &known), None);
-    }
 }

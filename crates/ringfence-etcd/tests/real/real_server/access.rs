@@ -86,25 +86,9 @@ async fn a_reader_cannot_register_and_a_writer_can() {
         .expect("allowed");
     let config = EtcdConfig::new([etcd.url()]).with_user(&reader.user, &reader.password);
     let source = discovery(config);
-    assert_eq!(
-        source
-            .fetch(&order())
-            .await
-            .expect("read")
-            .state
-            .instance_count(),
-        1
-    );
+    assert_eq!(count(&source).await, 1);
     registration.deregister().await.expect("gone");
-    assert_eq!(
-        source
-            .fetch(&order())
-            .await
-            .expect("read")
-            .state
-            .instance_count(),
-        0
-    );
+    assert_eq!(count(&source).await, 0);
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ mod watching;
 use std::{sync::Arc, time::Duration};
 
 use ringfence_core::Snapshot;
-use ringfence_discovery::{Event, ServiceKey, Supervisor, WatchConfig};
+use ringfence_discovery::{Discovery as _, Event, ServiceKey, Supervisor, WatchConfig};
 use ringfence_etcd::{EtcdConfig, EtcdDiscovery};
 use tokio::time::{Instant, timeout};
 
@@ -39,6 +39,12 @@ fn ids(snapshot: &Snapshot) -> Vec<&str> {
         .iter()
         .map(|instance| instance.id().as_str())
         .collect()
+}
+
+/// How many instances a new reading finds.
+async fn count(source: &EtcdDiscovery) -> usize {
+    let update = source.fetch(&order()).await.expect("read");
+    update.state.instance_count()
 }
 
 /// What a program sees: the source under its supervisor.

@@ -1,12 +1,12 @@
 //! The contract of all sources, on a server that asks for a login.
 
-use std::{collections::BTreeMap, io, sync::Arc};
+use std::{io, sync::Arc};
 
 use ringfence_core::Instance;
 use ringfence_discovery::{BoxFuture, Discovery, FieldMapping, ServiceKey};
 use ringfence_nacos::{NacosDiscovery, NacosLogin};
 use ringfence_testkit::{
-    contract::{Access, Fault, Scenario, Subject},
+    contract::{Access, Fault, Registered, Scenario, Subject},
     registry::{Nacos, NacosOptions, RegistryServer as _, secret},
 };
 use tokio::runtime::Handle;
@@ -16,13 +16,13 @@ use super::support::config;
 #[derive(Debug)]
 struct OnNacos {
     nacos: Nacos,
-    registered: BTreeMap<String, Instance>,
+    registered: Registered,
 }
 
 async fn start() -> io::Result<OnNacos> {
     Ok(OnNacos {
         nacos: Nacos::start_with(NacosOptions::default().with_auth()).await?,
-        registered: BTreeMap::new(),
+        registered: Registered::default(),
     })
 }
 
@@ -82,15 +82,11 @@ impl Subject for OnNacos {
 
     fn set<'a>(&'a mut self, instances: &'a [Instance]) -> BoxFuture<'a, io::Result<()>> {
         Box::pin(async move {
-            let mut old = std::mem::take(&mut self.registered);
-            for instance in instances {
-                let id = instance.id().as_str();
-                if old.remove(id).as_ref() != Some(instance) {
-                    self.register(instance).await?;
-                }
-                self.registered.insert(id.to_owned(), instance.clone());
+            let (put, gone) = self.registered.change_to(instances);
+            for instance in put {
+                self.register(&instance).await?;
             }
-            for instance in old.into_values() {
+            for instance in gone {
                 let address = instance.address();
                 self.call("DELETE", address.host(), address.port().into(), "")
                     .await?;
@@ -121,7 +117,7 @@ impl Subject for OnNacos {
                 Fault::Kill => self.nacos.kill(),
                 Fault::Restart => {
                     self.nacos.restart().await?;
-                    for instance in self.registered.values() {
+                    for instance in self.registered.iter() {
                         self.register(instance).await?;
                     }
                     Ok(())

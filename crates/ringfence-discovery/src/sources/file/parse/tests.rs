@@ -99,7 +99,7 @@ fn faults_of_the_document_name_line_and_column() {
     );
     assert_eq!(
         fault("services:\n  order:\n    - id: a\n      port: 80\n"),
-        "line 4, column 7: unknown field `port`, expected one of id, address, scheme, weight, version, region, zone, tags, enabled, healthy"
+        "line 4, column 7: unknown field `port`, there is: id, address, scheme, weight, version, region, zone, tags, enabled, healthy"
     );
     assert_eq!(
         fault("service: {}\n"),
