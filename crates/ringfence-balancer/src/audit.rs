@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use ringfence_policy::{AuditEvent, AuditSink};
+use ringfence_policy::{AuditDecision, AuditEvent, AuditReason, AuditSink};
 use tokio::{runtime::Handle, sync::mpsc};
 
 /// Events that may wait for a sink that is slow.
@@ -17,18 +17,31 @@ const WAITING: usize = 4_096;
 /// Writes to the log, target `ringfence::audit`.
 struct LogSink;
 
+macro_rules! log {
+    ($level:ident, $event:expr) => {
+        tracing::$level!(
+            target: "ringfence::audit",
+            who = %$event.who.escape_debug(),
+            tag = $event.tag,
+            service = $event.service,
+            rule = $event.rule,
+            decision = ?$event.decision,
+            reason = $event.reason.as_str(),
+            "tag"
+        )
+    };
+}
+
 impl AuditSink for LogSink {
     fn record(&self, event: AuditEvent) {
-        tracing::info!(
-            target: "ringfence::audit",
-            who = %event.who.escape_debug(),
-            tag = event.tag,
-            service = event.service,
-            rule = event.rule,
-            decision = ?event.decision,
-            reason = event.reason.as_str(),
-            "tag"
-        );
+        match (event.decision, event.reason) {
+            // Each request of a tenant has one.
+            (AuditDecision::Accepted, _) => log!(debug, event),
+            // Two authorities in one program, or somebody at work in it: clients cannot cause that.
+            (AuditDecision::Refused, AuditReason::ForeignAuthority) => log!(warn, event),
+            // Clients can cause these at will, so they must not wake anybody.
+            (AuditDecision::Refused, _) => log!(info, event),
+        }
     }
 }
 
@@ -83,5 +96,62 @@ impl fmt::Debug for Audit {
         f.debug_struct("Audit")
             .field("lost", &self.lost)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+    use ringfence_core::RequestTags;
+    use ringfence_policy::{PolicyContext, PolicyDocument, RequestHead, TagAuthority};
+    use ringfence_testkit::Warnings;
+    use tracing::Level;
+
+    use super::*;
+
+    #[test]
+    fn what_each_request_does_is_not_logged_by_default_and_only_the_programs_faults_are_warnings() {
+        let authority = TagAuthority::new();
+        let context = PolicyContext::new().with_authority(&authority);
+        let text = "
+ringfence: 1
+gray: { next: { to: { version: v2 } } }
+rules: [{ name: a, gray: [next], tags_from_headers: { x-tenant: { tag: tenant } } }]";
+        let policy = PolicyDocument::parse_and_compile(text, &context).expect("legal");
+        let told = |level: Level, prepare: &dyn Fn(&mut Request<()>)| {
+            let mut request = Request::new(());
+            prepare(&mut request);
+            let head = RequestHead::of(&request);
+            let events = policy.evaluate(&head, 0).expect("not off").audit("order");
+            assert_eq!(events.len(), 1, "{events:?}");
+            let log = Warnings::capture_from(level);
+            events.into_iter().for_each(|event| LogSink.record(event));
+            log.take().len()
+        };
+        let by = |authority: &TagAuthority| {
+            let token = authority.gray("next", "me");
+            move |request: &mut Request<()>| {
+                request.extensions_mut().insert(token.clone());
+            }
+        };
+        let program = |request: &mut Request<()>| {
+            let tags = RequestTags::new().with_tenant("acme");
+            request.extensions_mut().insert(tags);
+        };
+        let client = |request: &mut Request<()>| {
+            let tenant = http::HeaderValue::from_static("acme");
+            request.headers_mut().insert("x-tenant", tenant);
+        };
+        let other = by(&TagAuthority::new());
+        let cases: [(&dyn Fn(&mut Request<()>), [usize; 3]); 4] = [
+            (&by(&authority), [1, 0, 0]),
+            (&program, [1, 0, 0]),
+            (&client, [1, 1, 0]),
+            (&other, [1, 1, 1]),
+        ];
+        for (prepare, expected) in cases {
+            let levels = [Level::DEBUG, Level::INFO, Level::WARN];
+            assert_eq!(levels.map(|level| told(level, prepare)), expected);
+        }
     }
 }

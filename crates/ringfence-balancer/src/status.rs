@@ -66,7 +66,9 @@ pub struct Status {
     /// State and counters of the watch, as of the last event or a few seconds ago. Its `provenance` tells whether requests are
     /// served from a live list or from a copy on disk, and how old that was when it came into use.
     pub watch: WatchStatus,
-    /// Rules of the policy in force whose keys are no good for affinity, and what is wrong with them.
+    /// Rules of the policy in force whose keys are no good for affinity, and what is wrong with them. A rule is judged once, by
+    /// its first 10,000 requests with a key ([`KeyLint::SAMPLE`](ringfence_policy::KeyLint::SAMPLE)) since the policy came into
+    /// force; rules with fewer are not in the list, and of more than eight at a time the further ones wait their turn.
     pub key_findings: Vec<(String, KeyFinding)>,
     /// The source of the policy, where the balancer has one, as of the last event or a few seconds ago.
     pub policy_source: Option<PolicySourceStatus>,

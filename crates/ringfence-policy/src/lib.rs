@@ -10,7 +10,7 @@
 //! ringfence: 1
 //! zone: { prefer_local: true }
 //! gray:
-//!   checkout-v2: { to: { version: gray }, percent: 5, tenants: [acme] }
+//!   checkout-v2: { to: { version: gray }, percent: 5, tenants: [globex] }
 //! tenants:
 //!   acme:    { mode: dedicated, strict: true }
 //!   default: { mode: shuffle_shard, size: 4 }

@@ -122,7 +122,7 @@ fn checkout() -> Rule {
         ]),
         key: vec![
             KeySource::extension(),
-            KeySource::from(KeyFrom::Claim("sub".to_owned())),
+            KeySource::claim("sub"),
             KeySource::header("x-user").normalised([
                 Normaliser::Trim,
                 Normaliser::TrailingSlash,
@@ -132,8 +132,8 @@ fn checkout() -> Rule {
                 Normaliser::JsonCanonical,
                 Normaliser::Nfc,
             ]),
-            KeySource::from(KeyFrom::Cookie("sid".to_owned())),
-            KeySource::from(KeyFrom::Query("user".to_owned())),
+            KeySource::cookie("sid"),
+            KeySource::query("user"),
             KeySource::from(KeyFrom::PathSegment(2)),
             KeySource::from(KeyFrom::Peer),
             KeySource::from(KeyFrom::Function("shard".to_owned())),

@@ -7,11 +7,11 @@ use super::is_default;
 /// A key that is empty, or longer than the rule's `max_key_len`, counts as absent; the next source is asked then.
 ///
 /// ```
-/// use ringfence_policy::{KeyFrom, KeySource, Normaliser};
+/// use ringfence_policy::{KeySource, Normaliser};
 ///
 /// let user = KeySource::header("x-user").normalised([Normaliser::Trim, Normaliser::UuidLower]);
 /// let combined = KeySource::all([KeySource::header("x-tenant"), user]);
-/// let session = KeySource::from(KeyFrom::Cookie("sid".to_owned()));
+/// let session = KeySource::cookie("sid");
 /// # let _ = (combined, session);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,16 +74,17 @@ pub enum Normaliser {
     Nfc,
 }
 
-impl KeySource {
+impl From<KeyFrom> for KeySource {
     /// This place, without normalisation.
-    #[must_use]
-    pub fn from(from: KeyFrom) -> Self {
+    fn from(from: KeyFrom) -> Self {
         Self {
             from,
             normalise: Vec::new(),
         }
     }
+}
 
+impl KeySource {
     /// The request extension [`RoutingKey`](crate::RoutingKey).
     #[must_use]
     pub fn extension() -> Self {
@@ -94,6 +95,24 @@ impl KeySource {
     #[must_use]
     pub fn header(name: impl Into<String>) -> Self {
         Self::from(KeyFrom::Header(name.into()))
+    }
+
+    /// A claim of the request extension [`VerifiedClaims`](crate::VerifiedClaims).
+    #[must_use]
+    pub fn claim(name: impl Into<String>) -> Self {
+        Self::from(KeyFrom::Claim(name.into()))
+    }
+
+    /// A cookie.
+    #[must_use]
+    pub fn cookie(name: impl Into<String>) -> Self {
+        Self::from(KeyFrom::Cookie(name.into()))
+    }
+
+    /// A parameter of the query.
+    #[must_use]
+    pub fn query(name: impl Into<String>) -> Self {
+        Self::from(KeyFrom::Query(name.into()))
     }
 
     /// A combination.

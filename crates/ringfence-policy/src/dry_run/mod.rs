@@ -23,6 +23,10 @@ const MAX_EXAMPLES: usize = 100;
 /// does not decide (because it is off, or their key is not in `enforce_percent`) go by the settings' routing and by their
 /// [`RoutingKey`]; in observe mode the policy is compared as if it decided.
 ///
+/// `snapshot` holds the instances, all of which count with the health that they are registered with, and `config` says how rings
+/// are made and who goes where without a policy: [`View::snapshot`] and [`View::config`] of a running balancer, or what you make
+/// up. Nothing is sent.
+///
 /// # Examples
 /// ```
 /// use std::sync::Arc;

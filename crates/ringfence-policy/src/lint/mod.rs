@@ -87,7 +87,15 @@ impl Default for KeyLint {
 }
 
 impl KeyFinding {
-    /// What to change, for a log: `source` is where the rule has its keys from.
+    /// What to change, in a sentence for a log: `rule` is the name of the rule, `source` where it has its keys from, such as
+    /// `header x-request-id`. A balancer logs it by itself, once for each rule of a policy.
+    ///
+    /// ```
+    /// use ringfence_policy::KeyFinding;
+    ///
+    /// let advice = KeyFinding::TraceId.advice("checkout", "header x-request-id");
+    /// assert!(advice.starts_with("the keys of rule checkout from header x-request-id look like ids of traces"));
+    /// ```
     #[must_use]
     pub fn advice(self, rule: &str, source: &str) -> String {
         format!(
