@@ -43,6 +43,7 @@ impl IstioImport {
 /// | `httpQueryParameterName` | the parameter of the query |
 /// | `ringHash.minimumRingSize`, `minimumRingSize` | [`IstioImport::points_per_instance`] |
 /// | `maglev` | no counterpart: a note |
+/// | `subsets`, `portLevelSettings`, `outlierDetection`, `connectionPool`, `localityLbSetting` | not read: a note; an error where the only `consistentHash` is that of a port |
 ///
 /// # Examples
 /// ```
@@ -80,16 +81,25 @@ fn import(object: Object) -> Result<IstioImport, PolicyError> {
         ));
     }
     let policy = object.spec.traffic_policy.unwrap_or_default();
-    let hash = policy
+    let mut notes = policy.notes();
+    let Some(hash) = policy
         .load_balancer
-        .and_then(|balancer| balancer.consistent_hash);
-    let Some(hash) = hash else {
-        return Err(PolicyError::new(
-            "spec.trafficPolicy",
-            "it has no loadBalancer.consistentHash",
-        ));
+        .and_then(|balancer| balancer.consistent_hash)
+    else {
+        let by_port = policy.port_level_settings.unwrap_or_default();
+        let is_hashing = |port: &Value| !port["loadBalancer"]["consistentHash"].is_null();
+        return Err(match by_port.iter().position(is_hashing) {
+            Some(place) => PolicyError::new(
+                format!("spec.trafficPolicy.portLevelSettings[{place}]"),
+                "a consistentHash for one port is not read, because a service has one policy: move it to \
+                 spec.trafficPolicy.loadBalancer",
+            ),
+            None => PolicyError::new(
+                "spec.trafficPolicy",
+                "it has no loadBalancer.consistentHash",
+            ),
+        });
     };
-    let mut notes = Vec::new();
     if object
         .spec
         .subsets
@@ -223,12 +233,47 @@ struct Spec {
 #[serde(rename_all = "camelCase")]
 struct TrafficPolicy {
     load_balancer: Option<LoadBalancer>,
+    port_level_settings: Option<Vec<Value>>,
+    outlier_detection: Option<Value>,
+    connection_pool: Option<Value>,
+}
+
+impl TrafficPolicy {
+    /// What is there and has its counterpart elsewhere.
+    fn notes(&self) -> Vec<String> {
+        let balancer = self.load_balancer.as_ref();
+        let locality = balancer.and_then(|balancer| balancer.locality_lb_setting.as_ref());
+        let ports = self.port_level_settings.as_ref();
+        let told = [
+            (
+                ports.is_some_and(|ports| !ports.is_empty()),
+                "portLevelSettings is not read: a service has one policy",
+            ),
+            (
+                self.outlier_detection.is_some(),
+                "outlierDetection is not read: `OutlierConfig` of the balancer says when instances are ejected",
+            ),
+            (
+                self.connection_pool.is_some(),
+                "connectionPool is not read: connections and their limits are set on the transport",
+            ),
+            (
+                locality.is_some(),
+                "loadBalancer.localityLbSetting is not read: `zone` of a policy prefers the client's zone",
+            ),
+        ];
+        told.iter()
+            .filter(|(is_there, _)| *is_there)
+            .map(|(_, note)| format!("spec.trafficPolicy.{note}"))
+            .collect()
+    }
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct LoadBalancer {
     consistent_hash: Option<ConsistentHash>,
+    locality_lb_setting: Option<Value>,
 }
 
 #[derive(Deserialize)]

@@ -2,7 +2,7 @@ use super::*;
 
 fn rule(hash: &str) -> String {
     format!(
-        "kind: DestinationRule\nspec:\n  host: h\n  trafficPolicy:\n    connectionPool: {{}}\n    loadBalancer:\n      consistentHash:\n{}",
+        "kind: DestinationRule\nspec:\n  host: h\n  trafficPolicy:\n    tls: {{}}\n    loadBalancer:\n      consistentHash:\n{}",
         hash.lines()
             .map(|line| format!("        {line}\n"))
             .collect::<String>()
@@ -82,4 +82,49 @@ fn the_ring_size_may_be_a_text() {
         istio_destination_rule(&rule("ringHash: { minimumRingSize: \"1024\" }")).expect("legal");
     assert_eq!(import.minimum_ring_size, Some(1_024));
     assert_eq!(import.points_per_instance(NonZeroU32::MIN), Some(1_024));
+}
+
+#[test]
+fn what_is_beside_the_hash_is_noted_and_the_hash_of_a_port_is_refused_with_its_place() {
+    let rule = |policy: &str| {
+        istio_destination_rule(&format!(
+            "kind: DestinationRule\nspec:\n  trafficPolicy:\n{policy}"
+        ))
+    };
+    let hash = "consistentHash: { httpHeaderName: x-user }";
+    let import = rule(&format!(
+        "    loadBalancer: {{ {hash}, localityLbSetting: {{ enabled: true }} }}
+    outlierDetection: {{ consecutive5xxErrors: 7 }}
+    connectionPool: {{ tcp: {{ maxConnections: 100 }} }}
+    portLevelSettings: [{{ port: {{ number: 80 }}, loadBalancer: {{ simple: RANDOM }} }}]
+"
+    ))
+    .expect("legal");
+    assert_eq!(import.rule.key, [KeySource::header("x-user")]);
+    for part in [
+        "portLevelSettings",
+        "outlierDetection",
+        "connectionPool",
+        "loadBalancer.localityLbSetting",
+    ] {
+        let start = format!("spec.trafficPolicy.{part} is not read: ");
+        let told = import.notes.iter().filter(|note| note.starts_with(&start));
+        assert_eq!(told.count(), 1, "{part}: {:?}", import.notes);
+    }
+    assert_eq!(import.notes.len(), 4, "{:?}", import.notes);
+
+    let error = rule(&format!(
+        "    portLevelSettings:\n      - port: {{ number: 80 }}\n      - {{ port: {{ number: 81 }}, loadBalancer: {{ {hash} }} }}\n"
+    ))
+    .expect_err("of a port");
+    assert_eq!(error.path(), "spec.trafficPolicy.portLevelSettings[1]");
+    assert_eq!(error.line(), Some(6), "{error}");
+    assert!(error.reason().contains("for one port"), "{error}");
+    let error = rule("    loadBalancer: { simple: RANDOM }\n").expect_err("no hash");
+    assert!(
+        error
+            .reason()
+            .contains("it has no loadBalancer.consistentHash"),
+        "{error}"
+    );
 }
