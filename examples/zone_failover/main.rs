@@ -8,7 +8,7 @@ mod scenes;
 
 use std::process::ExitCode;
 
-use ringfence::{BalancerBuilder, BalancerConfig, PolicyContext, PolicyDocument};
+use ringfence::{BalancerBuilder, PolicyContext, PolicyDocument};
 use ringfence_examples::{BoxError, Client, Cluster, Report};
 
 const POLICY: &str = "
@@ -38,12 +38,7 @@ async fn run(report: &mut Report) -> Result<(), BoxError> {
     let context = PolicyContext::new().with_zone(HOME);
     // Each client is a process of its own in production; all they have in common is what the registry says.
     let (one, other) = (policy.compile(&context)?, policy.compile(&context)?);
-    // Where keys go on to other zones, few usable instances in one are no reason to try those that are known to be dead.
-    let config = BalancerConfig::default().with_panic_threshold(0)?;
-    let configure = |policy| {
-        let config = config.clone();
-        |balancer: BalancerBuilder| balancer.with_config(config).with_policy(policy)
-    };
+    let configure = |policy| |balancer: BalancerBuilder| balancer.with_policy(policy);
     let clients = [
         Client::connect(&cluster, configure(one)).await?,
         Client::connect(&cluster, configure(other)).await?,

@@ -144,6 +144,9 @@ impl BalancerConfig {
     /// default 50, range 0..=100. Zero never ignores them. Disabled and drained instances get no
     /// traffic in any case.
     ///
+    /// Health counts all the same while a later pool of the request's route has usable instances
+    /// and is not below the threshold itself: see [`ViewConfig::with_panic_threshold`].
+    ///
     /// # Errors
     /// [`ConfigError`] above 100.
     pub fn with_panic_threshold(mut self, percent: u8) -> Result<Self, ConfigError> {

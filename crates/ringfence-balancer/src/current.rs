@@ -132,14 +132,13 @@ impl<'a> Current<'a> {
         let limits = ExplainLimits {
             attempts: config.max_attempts(),
             max_key_len: config.max_key_len(),
+            missing_key: config.missing_key(),
         };
         let draw = fastrand::u64(..);
         let by_policy = self
             .policy()
             .and_then(|policy| policy.explain_within(head, draw, self.view(), limits));
-        by_policy.unwrap_or_else(|| {
-            Explanation::without_policy(head, draw, self.view(), limits, config.missing_key())
-        })
+        by_policy.unwrap_or_else(|| Explanation::without_policy(head, draw, self.view(), limits))
     }
 }
 
@@ -151,9 +150,12 @@ fn request_by<'e>(evaluation: &'e Evaluation<'_>, max_candidates: usize) -> Pick
     let request = PickRequest::new()
         .with_plan(evaluation.plan)
         .with_salt(evaluation.salt)
-        .with_missing_key(evaluation.missing_key)
         .with_tag_values(&evaluation.tags)
         .with_max_candidates(max_candidates.min(allowed));
+    let request = match evaluation.missing_key {
+        Some(missing_key) => request.with_missing_key(missing_key),
+        None => request,
+    };
     match evaluation.key_bytes() {
         Some(key) => request.with_key(key),
         None => request,

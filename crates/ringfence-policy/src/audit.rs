@@ -54,6 +54,8 @@ pub enum AuditReason {
     TenantListed,
     /// It came in a header that the rule does not trust.
     UntrustedHeader,
+    /// It came in a header that the rule trusts, but that is there several times with different values.
+    ContradictoryHeader,
     /// An authority made it that is not the policy's.
     ForeignAuthority,
     /// The rule takes no part in this release.
@@ -70,9 +72,11 @@ impl AuditReason {
             Self::Authority | Self::Program | Self::TrustedHeader | Self::TenantListed => {
                 AuditDecision::Accepted
             }
-            Self::UntrustedHeader | Self::ForeignAuthority | Self::NotInRule | Self::Stopped => {
-                AuditDecision::Refused
-            }
+            Self::UntrustedHeader
+            | Self::ContradictoryHeader
+            | Self::ForeignAuthority
+            | Self::NotInRule
+            | Self::Stopped => AuditDecision::Refused,
         }
     }
 
@@ -85,6 +89,7 @@ impl AuditReason {
             Self::TrustedHeader => "trusted_header",
             Self::TenantListed => "tenant_listed",
             Self::UntrustedHeader => "untrusted_header",
+            Self::ContradictoryHeader => "contradictory_header",
             Self::ForeignAuthority => "foreign_authority",
             Self::NotInRule => "not_in_rule",
             Self::Stopped => "stopped",

@@ -65,7 +65,10 @@ fn built() -> PolicyDocument {
             ),
         ]),
         tenants: Tenants {
-            default: TenantMode::ShuffleShard { size: 4 },
+            default: TenantMode::ShuffleShard {
+                size: 4,
+                strict: true,
+            },
             named: map([
                 ("acme", TenantMode::Dedicated { strict: true }),
                 ("globex", TenantMode::OwnRing),
@@ -137,7 +140,7 @@ fn checkout() -> Rule {
             KeySource::all([KeySource::header("x-tenant"), KeySource::header("x-user")]),
         ],
         keyed_hash: Some("pepper".to_owned()),
-        missing_key: MissingKey::RoundRobin,
+        missing_key: Some(MissingKey::RoundRobin),
         gray: texts(&["checkout-v2", "lanes"]),
         pools: vec![
             PoolStage {

@@ -40,7 +40,8 @@ fn tenant_mode() -> impl Strategy<Value = TenantMode> {
         Just(TenantMode::Shared),
         Just(TenantMode::Salted),
         any::<bool>().prop_map(|strict| TenantMode::Dedicated { strict }),
-        (1u32..4).prop_map(|size| TenantMode::ShuffleShard { size }),
+        (1u32..4, any::<bool>())
+            .prop_map(|(size, strict)| TenantMode::ShuffleShard { size, strict }),
     ]
 }
 
@@ -128,6 +129,7 @@ proptest! {
         document in document(),
         rows in rows(),
         tenant in prop::sample::select(vec!["", "acme", "globex"]),
+        asked in prop::sample::select(vec!["", "v1", "v2", "gray"]),
         key in "[a-z]{1,8}",
         hostile in any::<bool>(),
     ) {
@@ -139,9 +141,7 @@ proptest! {
         }
         let mut request = builder.body(()).expect("legal");
         request.extensions_mut().insert(RoutingKey::from(key));
-        if !tenant.is_empty() {
-            request.extensions_mut().insert(RequestTags::new().with_tenant(tenant));
-        }
+        request.extensions_mut().insert(RequestTags::new().with_tenant(tenant).with_version(asked));
         let head = RequestHead::of(&request);
         let evaluation = policy.evaluate(&head, 0).expect("not off");
         let is_in = evaluation.gray.is_some();
@@ -155,7 +155,8 @@ proptest! {
             for instance in chosen.pool.pool().iter() {
                 let version = instance.version();
                 prop_assert!(is_in || version != Some("v2"), "not in the release, but on {instance:?}");
-                prop_assert!(!matches!(version, Some("gray" | "canary")), "{instance:?}");
+                let is_asked = version == Some(asked);
+                prop_assert!(is_asked || !matches!(version, Some("gray" | "canary")), "{instance:?}");
                 prop_assert!(instance.tag("gray").is_none() && instance.tag("lane").is_none(), "{instance:?}");
                 match instance.tag("tenant") {
                     None => {}
@@ -166,5 +167,60 @@ proptest! {
                 prop_assert!(chosen.pool.pool().iter().all(|instance| instance.tag("tenant") == Some(tenant)));
             }
         }
+    }
+}
+
+/// What a tenant did to its instances is not done to those of others, unless the policy says so.
+#[test]
+fn a_shard_that_fails_takes_nobody_else_with_it() {
+    let served = |strict: bool, threshold: u8| {
+        let document = PolicyDocument::default()
+            .with_tenant("acme", TenantMode::ShuffleShard { size: 2, strict })
+            .with_rule(Rule::named("all"));
+        let policy = document.compile(&PolicyContext::new()).expect("legal");
+        let fleet = |sick: &[String]| {
+            let instances = (0..12).map(|i| {
+                let id = format!("i-{i}");
+                let healthy = !sick.contains(&id);
+                let builder = Instance::builder(id, "h:1").healthy(healthy);
+                builder.build().expect("legal")
+            });
+            Arc::new(Snapshot::new(instances))
+        };
+        let config = ViewConfig::default().with_panic_threshold(threshold);
+        let config = config.expect("in range");
+        let mut request = Request::new(());
+        request
+            .extensions_mut()
+            .insert(RequestTags::new().with_tenant("acme"));
+        let ids = |snapshot: Arc<Snapshot>| {
+            let view = View::first(config.clone(), policy.plans().clone(), snapshot, |_| false);
+            let evaluation = policy.evaluate(&RequestHead::of(&request), 0);
+            let evaluation = evaluation.expect("not off");
+            let route = view.resolve(&view.key(evaluation.plan, &evaluation.tags));
+            let pool = route.choose(Some(b"k"), || 0).map(|chosen| chosen.pool);
+            let reached = pool.map(|pool| {
+                let reached = pool.eligible().iter();
+                reached
+                    .filter_map(|member| pool.pool().instance(*member))
+                    .map(|instance| instance.id().to_string())
+                    .collect::<Vec<_>>()
+            });
+            reached.unwrap_or_default()
+        };
+        let shard = ids(fleet(&[]));
+        assert_eq!(shard.len(), 2);
+        let one = ids(fleet(&shard[..1]));
+        assert_eq!(one, shard[1..], "a shard does not change with health");
+        let served = ids(fleet(&shard));
+        (shard, served)
+    };
+    let (shard, without_panic) = served(true, 0);
+    assert_eq!(without_panic, [String::new(); 0], "it fails");
+    assert_eq!(served(true, 50), (shard.clone(), shard.clone()), "in panic");
+    for threshold in [0, 50] {
+        let (_, shared) = served(false, threshold);
+        assert_eq!(shared.len(), 10, "all that are usable");
+        assert!(shared.iter().all(|id| !shard.contains(id)));
     }
 }

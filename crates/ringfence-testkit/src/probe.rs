@@ -7,9 +7,12 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use http::{
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header::CONTENT_TYPE,
+};
 use http_body::Body;
 use http_body_util::{BodyExt, Full};
+use tokio::time::Instant;
 use tower_service::Service;
 
 /// A tower service that catches misuse of readiness: its clones are never ready, and calling one that is not panics.
@@ -48,6 +51,8 @@ pub enum ProbeAnswer {
     Status(StatusCode),
     /// Reads the request's body, then answers 200 with this `grpc-status` in the headers (trailers-only).
     Grpc(u16),
+    /// Reads the request's body, then answers with this status, a header of this name and value, and an empty body.
+    Headed(StatusCode, &'static str, &'static str),
     /// Fails with an I/O error of this kind, without reading the body.
     Fail(io::ErrorKind),
     /// Never answers.
@@ -58,6 +63,8 @@ pub enum ProbeAnswer {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProbeCall {
+    /// When it came.
+    pub at: Instant,
     /// The request's method.
     pub method: Method,
     /// The request's URI.
@@ -211,6 +218,7 @@ where
             let mut shared = self.lock();
             shared.reserved -= 1;
             shared.calls.push(ProbeCall {
+                at: Instant::now(),
                 method: parts.method,
                 uri: parts.uri,
                 headers: parts.headers,
@@ -221,9 +229,19 @@ where
         };
         let shared = Arc::clone(&self.shared);
         Box::pin(async move {
-            let (status, grpc) = match answer {
-                ProbeAnswer::Status(status) => (status, None),
-                ProbeAnswer::Grpc(code) => (StatusCode::OK, Some(code)),
+            let mut headers = HeaderMap::new();
+            let status = match answer {
+                ProbeAnswer::Status(status) => status,
+                ProbeAnswer::Grpc(code) => {
+                    let grpc = HeaderValue::from_static("application/grpc");
+                    headers.insert(CONTENT_TYPE, grpc);
+                    headers.insert("grpc-status", code.into());
+                    StatusCode::OK
+                }
+                ProbeAnswer::Headed(status, name, value) => {
+                    headers.insert(name, HeaderValue::from_static(value));
+                    status
+                }
                 ProbeAnswer::Fail(kind) => return Err(io::Error::new(kind, authority)),
                 ProbeAnswer::Hang => std::future::pending().await,
             };
@@ -235,14 +253,7 @@ where
             }
             let mut response = Response::new(Full::default());
             *response.status_mut() = status;
-            if let Some(code) = grpc {
-                let headers = response.headers_mut();
-                headers.insert(
-                    "content-type",
-                    http::HeaderValue::from_static("application/grpc"),
-                );
-                headers.insert("grpc-status", code.into());
-            }
+            *response.headers_mut() = headers;
             Ok(response)
         })
     }

@@ -109,4 +109,4 @@ pub use self::retry::{Idempotent, RetryPolicy};
 pub use self::service::{ResponseFuture, Ringfence};
 #[cfg(feature = "tonic")]
 pub use self::transport::TonicConnector;
-pub use self::transport::{Authority, IntoBodyError, Rejection, Target, Transport};
+pub use self::transport::{Authority, Connections, IntoBodyError, Rejection, Target, Transport};

@@ -16,7 +16,7 @@ use ringfence_testkit::{
     Answer, Backend, Behaviour, OnConnect, RefusedAddress, Relay, SilentAddress,
 };
 use ringfence_tower::{
-    Error, ErrorKind, Idempotent, KeySource, Ringfence, RoutingKey, TonicConnector,
+    Error, ErrorKind, Idempotent, KeySource, RetryPolicy, Ringfence, RoutingKey, TonicConnector,
 };
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::{Code, Request, Status};
@@ -448,6 +448,55 @@ async fn packets_that_vanish_on_connect_delay_nobody_twice() {
     // One after the other they would take 15 s.
     let elapsed = start.elapsed();
     assert!(elapsed < Duration::from_secs(10), "{elapsed:?}");
+}
+
+/// Writes too: they were never sent.
+#[tokio::test]
+async fn attempts_that_end_while_connecting_hop_whatever_the_method() {
+    let silent = [SilentAddress::new().unwrap(), SilentAddress::new().unwrap()];
+    let c = EchoServer::bind("c").await.unwrap();
+    let cluster = of(&[
+        ("a", silent[0].address()),
+        ("b", silent[1].address()),
+        ("c", c.address()),
+    ])
+    .await;
+    let policy = RetryPolicy::default().with_per_try_timeout(Duration::from_millis(200));
+    let layer = cluster.layer().with_retry(policy);
+    let mut client = EchoClient::new(layer.wrap(TonicConnector::new()));
+    let mut request = unary("x", &cluster.key(&["a", "b", "c"]));
+    let limit = Duration::from_secs(5);
+    request.set_timeout(limit);
+    let start = std::time::Instant::now();
+    let response = client.unary(request).await.unwrap();
+    assert_eq!(response.into_inner().instance, "c");
+    let elapsed = start.elapsed();
+    assert!(
+        (Duration::from_millis(400)..limit).contains(&elapsed),
+        "{elapsed:?}"
+    );
+    let counters = cluster.balancer.status().counters;
+    assert_eq!((counters.hops_granted, counters.hops_free), (0, 2));
+}
+
+/// The instance may have it: the connection was there.
+#[tokio::test]
+async fn attempts_that_end_on_a_connection_hop_only_if_allowed() {
+    let a = EchoServer::bind("a").await.unwrap();
+    let relay = Relay::start(a.address()).await.unwrap();
+    let b = EchoServer::bind("b").await.unwrap();
+    let cluster = of(&[("a", relay.address()), ("b", b.address())]).await;
+    let policy = RetryPolicy::default().with_per_try_timeout(Duration::from_millis(200));
+    let layer = cluster.layer().with_retry(policy);
+    let mut client = EchoClient::new(layer.wrap(TonicConnector::new()));
+    let key = cluster.key(&["a", "b"]);
+    client.unary(unary("warm", &key)).await.unwrap();
+    relay.freeze();
+    let status = client.unary(unary("x", &key)).await.unwrap_err();
+    assert_eq!(error_of(&status).attempts().len(), 1);
+    let response = client.unary(idempotent(unary("x", &key))).await.unwrap();
+    assert_eq!(response.into_inner().instance, "b");
+    assert_eq!(cluster.balancer.status().counters.hops_granted, 1);
 }
 
 #[tokio::test]

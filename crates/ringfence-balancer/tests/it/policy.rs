@@ -7,13 +7,15 @@ use std::{
     time::Duration,
 };
 
-use ringfence_balancer::{Balancer, BalancerConfig, CompiledPolicy, PickError, PickRequest};
+use ringfence_balancer::{
+    Balancer, BalancerConfig, CompiledPolicy, MissingKey, PickError, PickRequest,
+};
 use ringfence_core::{
     Attribute, Instance, Match, PlanId, RequestTags, RoutePlan, RoutePlans, ShardSeed, Spill,
     StageTemplate, TagValues, name_seed,
 };
 
-use ringfence_policy::{PolicyContext, PolicyDocument, RequestHead};
+use ringfence_policy::{PolicyContext, PolicyDocument, Refusal, RequestHead};
 
 use crate::support::*;
 
@@ -393,5 +395,48 @@ async fn a_document_is_picked_by_as_it_explains() {
             explanation.candidates,
             "{explanation}"
         );
+    }
+}
+
+/// A policy that says nothing of missing keys is no reason to let requests without one through.
+#[tokio::test(start_paused = true)]
+async fn what_happens_without_a_key_the_rule_says_or_else_the_settings() {
+    let document = "{ ringfence: 1, rules: [\
+        { name: silent, match: [{ path: { exact: /silent } }] },\
+        { name: lax, match: [{ path: { exact: /lax } }], missing_key: p2c },\
+        { name: strict, match: [{ path: { exact: /strict } }], missing_key: reject }] }";
+    let policy = PolicyDocument::parse_and_compile(document, &PolicyContext::new());
+    let policy = Arc::new(policy.expect("legal"));
+    for (setting, refused) in [
+        (
+            MissingKey::Reject,
+            ["/silent", "/strict", "/unmatched"].as_slice(),
+        ),
+        (MissingKey::P2c, &["/strict"]),
+    ] {
+        let config = BalancerConfig::default().with_missing_key(setting);
+        let balancer = balancer(&registry((0..3).map(instance)), config).await;
+        set(&balancer, &policy).await;
+        for path in ["/silent", "/lax", "/strict", "/unmatched"] {
+            let request = http::Request::get(path).body(()).expect("legal");
+            let head = RequestHead::of(&request);
+            let picked = balancer.read(|current| {
+                let evaluation = current.evaluate(&head).expect("not off");
+                current.pick_by(&evaluation, usize::MAX).map(|_| ())
+            });
+            let is_refused = match picked.expect("ready") {
+                Ok(()) => false,
+                Err(PickError::KeyRequired { .. }) => true,
+                Err(error) => panic!("{error}"),
+            };
+            assert_eq!(
+                is_refused,
+                refused.contains(&path),
+                "{path} with {setting:?}"
+            );
+            let explanation = balancer.explain(&head).expect("ready");
+            let explained = explanation.refused == Some(Refusal::KeyRequired);
+            assert_eq!(explained, is_refused, "{explanation}");
+        }
     }
 }

@@ -4,15 +4,13 @@ use std::{
 };
 
 use super::{
-    PoolView, Route, StageOutcome, View, ViewConfig,
-    judge::{Choice, Judge, Standing},
-    pool_view::Usability,
-    table::RouteTable,
+    PoolView, Route, View, ViewConfig, judge::Standing, pool_view::Usability, table::RouteTable,
+    twins::Twins,
 };
 use crate::{
     pool::{Pool, PoolSpec, Selector, TagIndex},
     ring::Ring,
-    routing::{PlanId, RequestTags, RouteKey, RoutePlan, RoutePlans, Stage},
+    routing::{PlanId, RequestTags, RouteKey, RoutePlan, RoutePlans},
     snapshot::Snapshot,
 };
 
@@ -36,7 +34,7 @@ pub(super) struct Builder<'a> {
     whole: Arc<Ring>,
     selections: BTreeMap<PoolSpec, Arc<Pool>>,
     rings: BTreeMap<RingKey, Arc<Ring>>,
-    pools: BTreeMap<PoolSpec, Arc<PoolView>>,
+    pools: BTreeMap<PoolSpec, Twins>,
 }
 
 impl<'a> Builder<'a> {
@@ -148,7 +146,10 @@ impl<'a> Builder<'a> {
         let (stages, choices) = self.judge(plan, tags);
         let choices: Vec<_> = choices
             .into_iter()
-            .map(|choice| choice.map(|pool| self.pool_view(pool)))
+            .map(|choice| {
+                let is_calm = choice.is_calm;
+                choice.map(|pool| self.pool_view(pool, is_calm))
+            })
             .collect();
         Arc::new(Route::new(stages, choices, used))
     }
@@ -166,67 +167,50 @@ impl<'a> Builder<'a> {
         let (stages, choices) = self.judge(plan, key.tags());
         let choices: Vec<_> = choices
             .into_iter()
-            .map(|choice| choice.map(|pool| self.unprepared(pool)))
+            .map(|choice| {
+                let is_calm = choice.is_calm;
+                choice.map(|pool| self.unprepared(pool, is_calm))
+            })
             .collect();
         Route::new(stages, choices, Arc::default())
     }
 
     /// A pool without a ring of its own, unless it has one already.
-    fn unprepared(&mut self, pool: Arc<Pool>) -> Arc<PoolView> {
-        let prepared = self.previous.and_then(|view| view.pools.get(pool.spec()));
-        if let Some(prepared) = prepared {
+    fn unprepared(&mut self, pool: Arc<Pool>, is_calm: bool) -> Arc<PoolView> {
+        let twins = self.previous.and_then(|view| view.pools.get(pool.spec()));
+        if let Some(prepared) = twins.and_then(|twins| twins.get(is_calm)) {
             return Arc::clone(prepared);
         }
         if pool.spec().ring_seed().is_some() {
             // No plan lets it come to this, see `RoutePlan::of_stages`; but if one did, keys would stay where they belong.
-            return self.pool_view(pool);
+            return self.pool_view(pool, is_calm);
         }
         let usability = self.usability(&pool);
         let whole = Arc::clone(&self.whole);
-        Arc::new(PoolView::on_whole_ring(
-            pool,
-            whole,
-            usability,
-            self.config.panic_threshold(),
-        ))
+        Arc::new(PoolView::on_whole_ring(pool, whole, usability, !is_calm))
     }
 
-    /// The outcomes of the stages that matter, and those that serve.
-    fn judge(
-        &mut self,
-        plan: &RoutePlan,
-        tags: &RequestTags,
-    ) -> (Vec<StageOutcome>, Vec<Choice<Pool>>) {
-        let mut judge = Judge::new(self.config.panic_threshold());
-        for stage in plan.stages(tags) {
-            let pool = match &stage {
-                Stage::Try { pool, .. } => self.select(pool),
-                Stage::StopIfRegistered(selector) => self.select(&selector.clone().into()),
-            };
-            let standing = self.standing(&pool);
-            if judge.is_end(stage, pool, standing) {
-                break;
-            }
-        }
-        judge.done()
+    pub(super) fn panic_threshold(&self) -> u8 {
+        self.config.panic_threshold()
     }
 
-    fn standing(&self, pool: &Pool) -> Standing {
+    pub(super) fn standing(&self, pool: &Pool) -> Standing {
         let known = self.previous.filter(|_| self.is_previous);
         match known.and_then(|view| view.pools.get(pool.spec())) {
-            Some(view) => view.standing(),
+            Some(twins) => twins.shown().standing(),
             None => self.usability(pool).standing(),
         }
     }
 
-    fn select(&mut self, spec: &PoolSpec) -> Arc<Pool> {
+    pub(super) fn select(&mut self, spec: &PoolSpec) -> Arc<Pool> {
         if let Some(pool) = self.selections.get(spec) {
             return Arc::clone(pool);
         }
         let prepared = self
             .previous
             .filter(|view| Arc::ptr_eq(&view.snapshot, &self.snapshot))
-            .and_then(|view| view.pools.get(spec));
+            .and_then(|view| view.pools.get(spec))
+            .map(Twins::shown);
         let pool = match prepared {
             Some(view) => Arc::clone(view.shared_pool()),
             // Shards and rings of the same instances differ in these alone.
@@ -244,22 +228,23 @@ impl<'a> Builder<'a> {
         pool
     }
 
-    fn pool_view(&mut self, pool: Arc<Pool>) -> Arc<PoolView> {
-        if let Some(view) = self.pools.get(pool.spec()) {
+    fn pool_view(&mut self, pool: Arc<Pool>, is_calm: bool) -> Arc<PoolView> {
+        let made = self.pools.get(pool.spec());
+        if let Some(view) = made.and_then(|twins| twins.get(is_calm)) {
             return Arc::clone(view);
         }
         let ring = self.ring(&pool);
         let usability = self.usability(&pool);
         let spec = pool.spec().clone();
         let before = self.previous.and_then(|view| view.pools.get(&spec));
-        let view = Arc::new(PoolView::new(
-            pool,
-            ring,
-            usability,
-            self.config.panic_threshold(),
-            before.map(|view| &**view),
-        ));
-        self.pools.insert(spec, Arc::clone(&view));
+        let before = before.map(|twins| &**twins.shown());
+        let view = Arc::new(PoolView::new(pool, ring, usability, !is_calm, before));
+        match self.pools.get_mut(&spec) {
+            Some(twins) => twins.add(Arc::clone(&view)),
+            None => {
+                self.pools.insert(spec, Twins::of(Arc::clone(&view)));
+            }
+        }
         view
     }
 
@@ -278,7 +263,7 @@ impl<'a> Builder<'a> {
         let before = self
             .previous
             .and_then(|view| view.pools.get(pool.spec()))
-            .and_then(|view| view.ring());
+            .and_then(|twins| twins.shown().ring());
         let ring = match before {
             Some(before) => before.update(pool),
             None => {

@@ -45,7 +45,11 @@ impl ViewConfig {
     }
 
     /// When less than this share of a pool's members that take traffic is usable, in per cent, health and ejection are
-    /// ignored in this pool; default 50, range 0..=100. Zero never ignores them.
+    /// ignored in this pool (it is in panic); default 50, range 0..=100. Zero never ignores them.
+    ///
+    /// Not so while a later stage of the request's route, up to one where the search ends, has usable instances and is not
+    /// below the threshold itself: then health counts in this pool, however few are left. Which stage serves, and which keys
+    /// [spill](crate::Spill) over, does not depend on panic.
     ///
     /// # Errors
     /// [`ConfigError`] above 100.

@@ -18,10 +18,21 @@ pub(super) struct Standing {
     pub(super) weight: u64,
 }
 
+impl Standing {
+    /// Whether too few of the members that take traffic are usable to trust what is known of their health.
+    pub(super) fn is_panic(&self, threshold: u8) -> bool {
+        self.usable * 100 < self.takers * usize::from(threshold)
+    }
+}
+
 /// Goes through stages up to the one that serves whatever keys are left.
 #[derive(Debug)]
 pub(super) struct Judge {
-    may_panic: bool,
+    panic_threshold: u8,
+    /// A stage ended the search for what lies behind it, too.
+    is_stopped: bool,
+    /// The last stage with usable instances that is not in panic: none before it needs its unusable ones.
+    last_well: Option<usize>,
     outcomes: Vec<StageOutcome>,
     choices: Vec<Choice<Pool>>,
     /// Serves where no stage has enough: the first with any usable instance, else the first that may serve in panic.
@@ -36,6 +47,8 @@ pub(super) struct Choice<P> {
     pub(super) pool: Arc<P>,
     /// Share of the keys that leave it, in permille; 0 for the last one.
     pub(super) spilled: u16,
+    /// Health counts whatever the panic threshold, because a later stage has usable instances.
+    pub(super) is_calm: bool,
 }
 
 impl<P> Choice<P> {
@@ -44,6 +57,7 @@ impl<P> Choice<P> {
             stage: self.stage,
             pool: pool(self.pool),
             spilled: self.spilled,
+            is_calm: self.is_calm,
         }
     }
 }
@@ -51,7 +65,9 @@ impl<P> Choice<P> {
 impl Judge {
     pub(super) fn new(panic_threshold: u8) -> Self {
         Self {
-            may_panic: panic_threshold > 0,
+            panic_threshold,
+            is_stopped: false,
+            last_well: None,
             outcomes: Vec::new(),
             choices: Vec::new(),
             last_resort: None,
@@ -61,10 +77,14 @@ impl Judge {
     /// Judges the next stage; true if it is the last that matters.
     pub(super) fn is_end(&mut self, stage: Stage, pool: Arc<Pool>, standing: Standing) -> bool {
         let (place, members) = (self.outcomes.len(), pool.len());
+        self.note_well(place, &stage, standing);
         let serves = stage.is_served_by(standing.usable, members);
         let mut spilled = 0;
         let is_end = match &stage {
-            Stage::StopIfRegistered(_) => members > 0,
+            Stage::StopIfRegistered(_) => {
+                self.is_stopped = members > 0;
+                self.is_stopped
+            }
             Stage::Try { spill, .. } if serves => {
                 spilled = spill.map_or(0, |spill| {
                     spill.share(standing.usable_weight, standing.weight)
@@ -73,6 +93,7 @@ impl Judge {
                     stage: place,
                     pool,
                     spilled,
+                    is_calm: !standing.is_panic(self.panic_threshold),
                 });
                 spilled == 0
             }
@@ -92,7 +113,7 @@ impl Judge {
 
     fn note_last_resort(&mut self, stage: usize, pool: Arc<Pool>, standing: Standing) {
         let has_usable = standing.usable > 0;
-        let serves = has_usable || self.may_panic && standing.takers > 0;
+        let serves = has_usable || self.panic_threshold > 0 && standing.takers > 0;
         let is_better = match self.last_resort {
             None => true,
             Some((had_usable, _)) => has_usable && !had_usable,
@@ -102,8 +123,33 @@ impl Judge {
                 stage,
                 pool,
                 spilled: 0,
+                is_calm: !standing.is_panic(self.panic_threshold),
             };
             self.last_resort = Some((has_usable, choice));
+        }
+    }
+
+    fn note_well(&mut self, place: usize, stage: &Stage, standing: Standing) {
+        let is_pool = matches!(stage, Stage::Try { .. });
+        if is_pool && standing.usable > 0 && !standing.is_panic(self.panic_threshold) {
+            self.last_well = Some(place);
+        }
+    }
+
+    /// Whether stages behind the end still matter: a pool is in panic unless one of them has usable instances.
+    pub(super) fn looks_on(&self) -> bool {
+        let is_in_panic = |choice: &Choice<Pool>| {
+            !choice.is_calm && self.last_well.is_none_or(|well| well < choice.stage)
+        };
+        !self.is_stopped && self.choices.iter().any(is_in_panic)
+    }
+
+    /// Looks at a stage behind the end.
+    pub(super) fn look_on(&mut self, stage: &Stage, members: usize, standing: Standing) {
+        match stage {
+            Stage::StopIfRegistered(_) => self.is_stopped = members > 0,
+            // Whatever its place, it is behind all that were chosen.
+            Stage::Try { .. } => self.note_well(self.outcomes.len(), stage, standing),
         }
     }
 
@@ -118,6 +164,9 @@ impl Judge {
         if self.choices.is_empty() {
             self.choices
                 .extend(self.last_resort.map(|(_, choice)| choice));
+        }
+        for choice in &mut self.choices {
+            choice.is_calm |= self.last_well.is_some_and(|well| well > choice.stage);
         }
         (self.outcomes, self.choices)
     }

@@ -3,16 +3,18 @@
 mod builder;
 mod config;
 mod judge;
+mod judging;
 mod pool_view;
 mod route;
 mod steps;
 mod table;
 #[cfg(test)]
 mod tests;
+mod twins;
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use self::{builder::Builder, table::RouteTable};
+use self::{builder::Builder, table::RouteTable, twins::Twins};
 pub use self::{
     config::ViewConfig,
     pool_view::PoolView,
@@ -63,7 +65,7 @@ pub struct View {
     /// The ring of all instances.
     whole: Arc<Ring>,
     /// Pools that serve some route.
-    pools: BTreeMap<PoolSpec, Arc<PoolView>>,
+    pools: BTreeMap<PoolSpec, Twins>,
     /// By number of the plan: the route of requests that ask for nothing which matters to it.
     bases: Box<[Arc<Route>]>,
     routes: RouteTable,
@@ -176,7 +178,7 @@ impl View {
     /// The pools that serve some route.
     #[must_use]
     pub fn pools(&self) -> impl ExactSizeIterator<Item = &Arc<PoolView>> {
-        self.pools.values()
+        self.pools.values().map(Twins::shown)
     }
 }
 

@@ -50,7 +50,7 @@ impl PoolView {
         pool: Arc<Pool>,
         ring: Arc<Ring>,
         usable: Usability,
-        panic_threshold: u8,
+        panic: bool,
         before: Option<&Self>,
     ) -> Self {
         let specs = match before.map(|before| &before.specs) {
@@ -61,7 +61,7 @@ impl PoolView {
             pool,
             PoolRing::Own(ring),
             usable,
-            panic_threshold,
+            panic,
             Specs::Copies(specs),
         )
     }
@@ -71,7 +71,7 @@ impl PoolView {
         pool: Arc<Pool>,
         whole: Arc<Ring>,
         usable: Usability,
-        panic_threshold: u8,
+        panic: bool,
     ) -> Self {
         let mut member_of = vec![OUTSIDE; pool.snapshot().len()].into_boxed_slice();
         for (member, &index) in (0u32..).zip(pool.members()) {
@@ -84,14 +84,14 @@ impl PoolView {
             member_of,
         };
         let specs = Specs::One(Arc::new(pool.spec().clone()));
-        Self::assemble(pool, ring, usable, panic_threshold, specs)
+        Self::assemble(pool, ring, usable, panic, specs)
     }
 
     fn assemble(
         pool: Arc<Pool>,
         ring: PoolRing,
         usability: Usability,
-        panic_threshold: u8,
+        panic: bool,
         specs: Specs,
     ) -> Self {
         let Usability {
@@ -100,7 +100,6 @@ impl PoolView {
             takers,
             standing,
         } = usability;
-        let panic = usable_members.len() * 100 < takers.len() * usize::from(panic_threshold);
         Self {
             pool,
             ring,

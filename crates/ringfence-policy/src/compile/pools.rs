@@ -74,7 +74,9 @@ impl<'a> Pools<'a> {
     ) -> Result<RoutePlan, PolicyError> {
         let mut templates = Vec::new();
         let levels: &[Isolation] = match class {
-            Isolation::Dedicated { strict: false } => &[class, Isolation::Shared],
+            Isolation::Dedicated { strict: false } | Isolation::Shard { strict: false, .. } => {
+                &[class, Isolation::Shared]
+            }
             _ => &[class],
         };
         for (i, level) in levels.iter().enumerate() {
@@ -142,7 +144,13 @@ impl<'a> Pools<'a> {
                     template = template.and(attribute.clone(), matching.clone());
                     continue;
                 }
-                Condition::Requested => template.and_requested(attribute.clone()),
+                Condition::Requested => {
+                    let template = template.and_requested(attribute.clone());
+                    match self.marks_of_others(attribute, release) {
+                        values if values.is_empty() => template,
+                        values => template.and(attribute.clone(), Match::none_of(values)),
+                    }
+                }
             };
             settled.push(attribute);
         }
@@ -165,17 +173,30 @@ impl<'a> Pools<'a> {
             Isolation::OwnRing { seed } => {
                 template.and(tenant, Match::absent()).with_ring_seed(seed)
             }
-            Isolation::Shard { size } => template
+            Isolation::Shard { size, .. } => template
                 .and(tenant, Match::absent())
                 .with_shard(size, ShardSeed::tenant())
                 .map_err(error())?,
         })
     }
 
+    /// Values of an attribute by which other releases are known: who asks for one is not in the release by that.
+    fn marks_of_others(&self, attribute: &Attribute, release: Option<&Release>) -> Vec<&'a str> {
+        let others = self.others(release);
+        let others = others.filter(|other| other.marker == *attribute);
+        let values = others.flat_map(|other| &other.marker_values);
+        values.map(String::as_str).collect()
+    }
+
+    fn others(&self, release: Option<&Release>) -> impl Iterator<Item = &'a Release> {
+        let own = release.map(|own| own.name.clone());
+        let others = self.releases.iter();
+        others.filter(move |other| own.as_ref() != Some(&other.name))
+    }
+
     /// What instances must not have that are for everybody (or for this release): what marks others.
     fn kept_out(&self, release: Option<&Release>) -> BTreeMap<Attribute, Match> {
-        let others = self.releases.iter();
-        let others = others.filter(|other| release.is_none_or(|own| own.name != other.name));
+        let others = self.others(release);
         let mut values: BTreeMap<&Attribute, Vec<&str>> = BTreeMap::new();
         values.insert(&Attribute::Version, GRAY_VERSIONS.to_vec());
         for other in others {

@@ -29,7 +29,7 @@ pub(crate) struct CompiledRule {
     pub(crate) header_tags: Box<[HeaderTag]>,
     pub(crate) strip: Box<[HeaderName]>,
     pub(crate) key: KeyFinder,
-    pub(crate) missing_key: MissingKey,
+    pub(crate) missing_key: Option<MissingKey>,
     pub(crate) max_attempts: Option<u32>,
     /// Places of releases.
     pub(crate) gray: Box<[usize]>,

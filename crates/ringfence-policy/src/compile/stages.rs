@@ -138,7 +138,10 @@ impl Reader<'_> {
                 for value in values {
                     self.check_free(&attribute, value.trim(), path)?;
                 }
-                Some(Condition::Is(Match::one_of(values)))
+                let running = values
+                    .iter()
+                    .filter(|value| !self.is_stopped(&attribute, value.trim()));
+                Some(Condition::Is(Match::one_of(running)))
             }
         })
     }
@@ -150,9 +153,7 @@ impl Reader<'_> {
         value: &str,
         path: &str,
     ) -> Result<(), PolicyError> {
-        let owner = self.releases.iter().find(|release| {
-            release.marker == *attribute && release.marker_values.iter().any(|own| own == value)
-        });
+        let owner = self.owners(attribute, value).next();
         let asks = |matcher: &Matcher| {
             let of_tag = matcher.tags.iter().filter(|(asked, _)| asked == attribute);
             of_tag
@@ -169,6 +170,18 @@ impl Reader<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether a value is that of releases all of which are stopped.
+    fn is_stopped(&self, attribute: &Attribute, value: &str) -> bool {
+        let mut owners = self.owners(attribute, value).peekable();
+        owners.peek().is_some() && owners.all(|release| !release.enabled)
+    }
+
+    fn owners(&self, attribute: &Attribute, value: &str) -> impl Iterator<Item = &Release> {
+        self.releases.iter().filter(move |release| {
+            release.marker == *attribute && release.marker_values.iter().any(|own| own == value)
+        })
     }
 
     fn append_local_first(&self, whole: Written, stages: &mut Vec<Written>) {

@@ -21,7 +21,7 @@ pub(crate) enum Isolation {
     Shared,
     Dedicated { strict: bool },
     OwnRing { seed: u64 },
-    Shard { size: u32 },
+    Shard { size: u32, strict: bool },
 }
 
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ impl TenantTable {
         let mut classes = vec![Isolation::Shared];
         let mut class = |name: &str, mode: TenantMode| {
             let isolation = isolation(name, mode);
-            if let Isolation::Shard { size } = isolation {
+            if let Isolation::Shard { size, .. } = isolation {
                 ringfence_core::Shard::new(size, 0)
                     .map_err(refused(format!("tenants.{name}.size")))?;
             }
@@ -85,6 +85,6 @@ fn isolation(name: &str, mode: TenantMode) -> Isolation {
         TenantMode::OwnRing => Isolation::OwnRing {
             seed: name_seed(name),
         },
-        TenantMode::ShuffleShard { size } => Isolation::Shard { size },
+        TenantMode::ShuffleShard { size, strict } => Isolation::Shard { size, strict },
     }
 }

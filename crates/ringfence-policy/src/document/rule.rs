@@ -36,9 +36,10 @@ pub struct Rule {
     /// nobody can make keys that all belong to one instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keyed_hash: Option<String>,
-    /// What happens without a key; default [`MissingKey::P2c`].
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub missing_key: MissingKey,
+    /// What happens without a key, whatever the balancer's settings say; default: what they say, which is
+    /// [`MissingKey::P2c`] unless the program set something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_key: Option<MissingKey>,
     /// Gray releases that its requests can be in, by name; the first that a request is in decides.
     #[serde(default, skip_serializing_if = "is_default")]
     pub gray: Vec<String>,

@@ -28,6 +28,9 @@ pub enum TenantMode {
     ShuffleShard {
         /// How many, or all where there are no more; range 1..=1,000,000.
         size: u32,
+        /// Whether a request fails where none of them is usable, so that what a tenant does to its instances is not done to
+        /// those of others; else it goes to the shared ones.
+        strict: bool,
     },
 }
 
@@ -102,9 +105,10 @@ impl TryFrom<Written> for TenantMode {
 
     fn try_from(written: Written) -> Result<Self, Self::Error> {
         let Written { mode, strict, size } = written;
-        if strict.is_some() && mode != Name::Dedicated {
-            return Err("`strict` belongs to mode `dedicated` only");
+        if strict.is_some() && !matches!(mode, Name::Dedicated | Name::ShuffleShard) {
+            return Err("`strict` belongs to modes `dedicated` and `shuffle_shard` only");
         }
+        let strict = strict.unwrap_or(true);
         if size.is_some() && mode != Name::ShuffleShard {
             return Err("`size` belongs to mode `shuffle_shard` only");
         }
@@ -112,11 +116,10 @@ impl TryFrom<Written> for TenantMode {
             Name::Shared => Self::Shared,
             Name::Salted => Self::Salted,
             Name::OwnRing => Self::OwnRing,
-            Name::Dedicated => Self::Dedicated {
-                strict: strict.unwrap_or(true),
-            },
+            Name::Dedicated => Self::Dedicated { strict },
             Name::ShuffleShard => Self::ShuffleShard {
                 size: size.ok_or("mode `shuffle_shard` needs a `size`")?,
+                strict,
             },
         })
     }
@@ -129,7 +132,9 @@ impl From<TenantMode> for Written {
             TenantMode::Salted => (Name::Salted, None, None),
             TenantMode::OwnRing => (Name::OwnRing, None, None),
             TenantMode::Dedicated { strict } => (Name::Dedicated, Some(strict), None),
-            TenantMode::ShuffleShard { size } => (Name::ShuffleShard, None, Some(size)),
+            TenantMode::ShuffleShard { size, strict } => {
+                (Name::ShuffleShard, (!strict).then_some(false), Some(size))
+            }
         };
         Self { mode, strict, size }
     }

@@ -1,13 +1,16 @@
 use std::fmt;
 
-use ringfence_core::Attribute;
+use ringfence_core::{Attribute, clip};
 
-use super::{Evaluation, GrayWhy};
+use super::{Evaluation, GrayWhy, tags::one_value};
 use crate::{AuditEvent, AuditReason, GrayTag, PeerAddress, TrustedTags, VerifiedClaims};
+
+/// Values of a header that an event tells of.
+const TOLD_VALUES: usize = 4;
 
 /// `name=value`. Values come from anybody and go to a log: they are cut and escaped.
 fn named(name: impl fmt::Display, value: &str) -> String {
-    format!("{name}={}", ringfence_core::clip(value).escape_debug())
+    format!("{name}={}", clip(value).escape_debug())
 }
 
 impl Evaluation<'_> {
@@ -18,7 +21,7 @@ impl Evaluation<'_> {
         let mut events = Vec::new();
         let mut record = |tag: String, reason: AuditReason, who: Option<&str>| {
             events.push(AuditEvent {
-                who: who.map_or_else(|| self.caller(), str::to_owned),
+                who: who.map_or_else(|| self.caller(), clip),
                 tag,
                 service: service.to_owned(),
                 rule: self.rule().to_owned(),
@@ -56,15 +59,24 @@ impl Evaluation<'_> {
                 record(tag, AuditReason::ForeignAuthority, Some(token.who()));
             }
         }
-        for tag in self.rule.header_tags.iter().filter(|tag| !tag.trusted) {
+        for tag in &self.rule.header_tags {
+            let headers = self.head.headers;
             // Asked in this order, requests without such a header allocate nothing.
-            if let Some(value) = self.head.headers.get(&tag.header)
-                && self.is_audited(&tag.attribute)
-            {
-                let value = String::from_utf8_lossy(value.as_bytes());
-                let tag = named(&tag.attribute, &value);
-                record(tag, AuditReason::UntrustedHeader, None);
+            if !headers.contains_key(&tag.header) || !self.is_audited(&tag.attribute) {
+                continue;
             }
+            let reason = match one_value(headers, &tag.header) {
+                _ if !tag.trusted => AuditReason::UntrustedHeader,
+                None => AuditReason::ContradictoryHeader,
+                Some(_) => continue,
+            };
+            let values: Vec<_> = headers
+                .get_all(&tag.header)
+                .iter()
+                .take(TOLD_VALUES)
+                .map(|value| String::from_utf8_lossy(value.as_bytes()))
+                .collect();
+            record(named(&tag.attribute, &values.join(", ")), reason, None);
         }
         events
     }
@@ -122,7 +134,7 @@ impl Evaluation<'_> {
             .get::<VerifiedClaims>()
             .and_then(|claims| claims.get("sub"));
         if let Some(subject) = subject {
-            return String::from_utf8_lossy(subject).into_owned();
+            return clip(&String::from_utf8_lossy(subject));
         }
         let peer = self.head.extensions.get::<PeerAddress>();
         peer.map_or_else(String::new, |peer| peer.get().to_string())

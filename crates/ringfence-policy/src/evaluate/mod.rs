@@ -53,8 +53,8 @@ pub struct Evaluation<'a> {
     pub key: FoundKey<'a>,
     /// To be mixed into the seed of the key's hash; 0 for no tenant that is salted.
     pub salt: u64,
-    /// What happens without a key.
-    pub missing_key: MissingKey,
+    /// What happens without a key, if the rule says so; else the balancer's settings do.
+    pub missing_key: Option<MissingKey>,
     /// The gray release that it is in.
     pub gray: Option<GrayIn<'a>>,
     /// The tenant that it is made for, and how it is kept apart.

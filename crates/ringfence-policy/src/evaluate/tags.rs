@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, str};
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use ringfence_core::{Attribute, RequestTags, TagValues};
 
 use crate::{AuditReason, CompiledPolicy, RequestHead, TrustedTags, compile::CompiledRule};
@@ -59,7 +59,7 @@ impl<'a> TrustedView<'a> {
         let tags = self.rule?.header_tags.iter();
         let mut named = tags.filter(|tag| tag.trusted && tag.attribute == *attribute);
         named.find_map(|tag| {
-            let value = str::from_utf8(self.headers.get(&tag.header)?.as_bytes())
+            let value = str::from_utf8(one_value(self.headers, &tag.header)?.as_bytes())
                 .ok()?
                 .trim();
             (!value.is_empty()).then_some(value)
@@ -74,6 +74,14 @@ impl<'a> TrustedView<'a> {
         });
         tags
     }
+}
+
+/// The value of a header, however often it is there; `None` where its values differ: then somebody has added one to what the
+/// trusted side wrote, and nobody can tell whose is which.
+pub(super) fn one_value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next()?;
+    values.all(|value| value == first).then_some(first)
 }
 
 impl TagValues for TrustedView<'_> {

@@ -25,11 +25,14 @@ pub struct ExplainLimits {
     pub attempts: usize,
     /// Longest key in bytes; a longer one counts as absent.
     pub max_key_len: usize,
+    /// What happens without a key where the rule does not say so.
+    pub missing_key: MissingKey,
 }
 
 impl CompiledPolicy {
     /// Tells how a request is decided. The view must be one that was made with this policy's [`plans`](Self::plans).
-    /// `attempts` instances are tried unless the rule wants fewer. `None` while the policy is off for the request.
+    /// `attempts` instances are tried unless the rule wants fewer, and a missing key is [`MissingKey::P2c`] unless the rule says
+    /// something else. `None` while the policy is off for the request.
     #[must_use]
     pub fn explain(
         &self,
@@ -41,6 +44,7 @@ impl CompiledPolicy {
         let limits = ExplainLimits {
             attempts,
             max_key_len: usize::MAX,
+            missing_key: MissingKey::default(),
         };
         self.explain_within(head, draw, view, limits)
     }
@@ -71,7 +75,6 @@ impl Explanation {
         draw: u64,
         view: &View,
         limits: ExplainLimits,
-        missing_key: MissingKey,
     ) -> Self {
         let none = RequestTags::new();
         let tags = head.extensions.get::<RequestTags>().unwrap_or(&none);
@@ -85,7 +88,7 @@ impl Explanation {
                 plan: PlanId::ROUTING,
                 key: usable,
                 salt: 0,
-                missing_key,
+                missing_key: limits.missing_key,
                 attempts: limits.attempts,
                 draw,
             },
@@ -115,7 +118,7 @@ impl Explanation {
                 hash: walk.hash.clone(),
             }),
             sources: vec![SourceExplanation { source, outcome }],
-            missing_key,
+            missing_key: limits.missing_key,
             tags: tags.collect(),
             tenant: None,
             gray: None,
@@ -135,6 +138,7 @@ impl Evaluation<'_> {
         let allowed = self.max_attempts.map_or(usize::MAX, |attempts| {
             usize::try_from(attempts).unwrap_or(usize::MAX)
         });
+        let missing_key = self.missing_key.unwrap_or(limits.missing_key);
         let walk = Walk::of(
             view,
             &self.tags,
@@ -142,7 +146,7 @@ impl Evaluation<'_> {
                 plan: self.plan,
                 key: usable.filter(|key| key.len() <= limits.max_key_len),
                 salt: self.salt,
-                missing_key: self.missing_key,
+                missing_key,
                 attempts: limits.attempts.min(allowed),
                 draw,
             },
@@ -159,7 +163,7 @@ impl Evaluation<'_> {
             decides: self.decides,
             sources,
             key,
-            missing_key: self.missing_key,
+            missing_key,
             tags: self.explain_tags(),
             tenant: self.tenant.map(|(name, mode)| (name.to_owned(), mode)),
             gray: self

@@ -3,20 +3,22 @@
 mod choose;
 mod failed;
 mod in_hand;
+mod mark;
+mod one;
 mod pass;
 mod trail;
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::request::Parts;
 use http::{Request, Response};
-use ringfence_balancer::{Candidate, Decision, FailureKind, Outcome, PickError};
+use ringfence_balancer::{Decision, FailureKind, Outcome, PickError};
 use ringfence_core::RequestTags;
 use ringfence_policy::{GrayTag, TrustedTags};
-use tokio::time::{Instant, timeout_at};
-use tower_service::Service;
+use tokio::time::{Instant, sleep, timeout_at};
 
 use self::choose::{Way, decide};
 use self::failed::{Cost, Failed, status_text};
@@ -25,10 +27,10 @@ use self::pass::pass;
 use self::trail::Trail;
 use crate::body::{Limit, RequestBody, ResponseBody};
 use crate::classify::{Failure, Verdict};
-use crate::error::{AttemptTimeout, BoxError, Error, ErrorKind};
+use crate::error::{Error, ErrorKind};
 use crate::retry::Idempotent;
 use crate::settings::Settings;
-use crate::transport::{Target, Transport};
+use crate::transport::Transport;
 use crate::{RoutingKey, deadline};
 
 type Answer<R> = Response<ResponseBody<R>>;
@@ -141,10 +143,11 @@ impl<S> Call<'_, S> {
                 in_hand.is_last();
             }
             trail.begin(candidate);
-            match self.attempt(candidate, delayed, &mut in_hand, trail).await {
+            let pause = match self.attempt(candidate, delayed, &mut in_hand, trail).await {
                 Ok(response) => {
                     let verdict = self.judge(&response);
-                    let allowed = idempotent && verdict == Verdict::Unavailable;
+                    let pause = self.pause_after(&response, verdict, idempotent, trail);
+                    let allowed = pause.is_some();
                     if self
                         .hop(allowed, Cost::Budget, further, &mut in_hand)
                         .is_err()
@@ -155,6 +158,7 @@ impl<S> Call<'_, S> {
                         Outcome::Failure(FailureKind::Status),
                         status_text(&response),
                     );
+                    pause.unwrap_or_default()
                 }
                 Err(Failed::Attempt {
                     failure,
@@ -162,94 +166,46 @@ impl<S> Call<'_, S> {
                     error,
                 }) => {
                     let cost = Cost::after(failure, trail.is_sent());
+                    if matches!(failure, Failure::Connect | Failure::Unprocessed) {
+                        trail.not_sent();
+                    }
                     trail.ended_with(outcome, &*error);
                     let allowed = self.settings.retry.allows(failure, idempotent);
                     if let Err(kind) = self.hop(allowed, cost, further, &mut in_hand) {
                         return Err(trail.fail(self.settings, kind, Some(error)));
                     }
+                    Duration::ZERO
                 }
                 Err(Failed::Rejected(rejection)) => {
                     return Err(trail.rejected(self.settings, rejection));
                 }
-            }
+            };
             trail.log_hop(self.settings);
+            if !pause.is_zero() {
+                sleep(pause).await;
+            }
             delayed = true;
         }
         // Not reached: without a further candidate `hop` has refused.
         Err(trail.fail(self.settings, ErrorKind::AttemptsExhausted, None))
     }
 
-    async fn attempt<B>(
-        &mut self,
-        candidate: &Candidate,
-        delayed: bool,
-        in_hand: &mut InHand<B>,
+    /// The pause before the next attempt, or `None` if the answer is the caller's.
+    fn pause_after<R>(
+        &self,
+        response: &Response<R>,
+        verdict: Verdict,
+        idempotent: bool,
         trail: &mut Trail,
-    ) -> Result<Response<S::ResponseBody>, Failed>
-    where
-        S: Transport<B>,
-        B: RequestBody,
-    {
-        let timeout = self.settings.retry.per_try_timeout();
-        let limit = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let answer = until(limit, self.send(candidate, delayed, in_hand, trail)).await;
-        answer.unwrap_or_else(|| {
-            let error = AttemptTimeout(timeout.unwrap_or_default()).into();
-            Err(if trail.is_sent() {
-                Failed::Attempt {
-                    failure: Failure::Timeout,
-                    outcome: Outcome::Failure(FailureKind::Timeout),
-                    error,
-                }
-            } else {
-                Failed::unsent(Failure::Unprocessed, error)
-            })
-        })
-    }
-
-    async fn send<B>(
-        &mut self,
-        candidate: &Candidate,
-        delayed: bool,
-        in_hand: &mut InHand<B>,
-        trail: &mut Trail,
-    ) -> Result<Response<S::ResponseBody>, Failed>
-    where
-        S: Transport<B>,
-        B: RequestBody,
-    {
-        let Settings {
-            balancer,
-            authority,
-            origins,
-            classifier,
-            ..
-        } = self.settings;
-        let target = Target::new(candidate, balancer.service().name(), authority, origins);
-        let mut service = self.transport.service(&target).map_err(Failed::Rejected)?;
-        // The very service that is ready takes the call: readiness does not pass on to clones.
-        if let Err(error) = poll_fn(|cx| service.poll_ready(cx)).await {
-            let error = error.into();
-            return Err(Failed::unsent(classifier.error(&*error), error));
+    ) -> Option<Duration> {
+        if verdict != Verdict::Unavailable || !idempotent {
+            return None;
         }
-        // A permit that comes with the deadline would start what cannot finish.
-        if self.is_late() {
-            let error = BoxError::from("the deadline passed before it was sent");
-            return Err(Failed::unsent(Failure::Local, error));
-        }
-        let Some((mut head, body)) = in_hand.take() else {
-            let error = BoxError::from("the request is gone");
-            return Err(Failed::unsent(Failure::Local, error));
-        };
-        self.transport
-            .prepare(&mut head, &target)
-            .map_err(Failed::Rejected)?;
-        if let (true, Some(deadline)) = (delayed, self.deadline) {
-            deadline::write_rest(&mut head.headers, deadline, Instant::now());
-        }
-        trail.sent();
-        let response = service.call(Request::from_parts(head, body)).await;
-        response.map_err(|error| Failed::sent(&**classifier, target.instance(), error.into()))
+        let refusals = trail.refused();
+        let pause = self.settings.retry.pause(response.headers(), refusals)?;
+        let end = Instant::now().checked_add(pause)?;
+        let is_in_time = self.deadline.is_none_or(|deadline| end < deadline);
+        is_in_time.then_some(pause)
     }
 
     fn is_late(&self) -> bool {

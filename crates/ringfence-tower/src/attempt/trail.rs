@@ -23,6 +23,10 @@ pub(super) struct Trail {
     failed: Vec<FailedAttempt>,
     running: Option<InFlight>,
     sent: bool,
+    /// Instances that may have got the request in former attempts.
+    seen: u32,
+    /// Answers of former attempts that said no.
+    refusals: u32,
 }
 
 impl Trail {
@@ -32,6 +36,7 @@ impl Trail {
 
     pub(super) fn begin(&mut self, candidate: &Candidate) {
         self.running = Some(candidate.begin());
+        self.seen += u32::from(self.sent);
         self.sent = false;
     }
 
@@ -42,6 +47,22 @@ impl Trail {
 
     pub(super) fn is_sent(&self) -> bool {
         self.sent
+    }
+
+    /// The inner client has it, but it is known that it never left.
+    pub(super) fn not_sent(&mut self) {
+        self.sent = false;
+    }
+
+    /// How many instances may have got the request before the running attempt.
+    pub(super) fn seen(&self) -> u32 {
+        self.seen
+    }
+
+    /// The answer of the running attempt says no: how many did, with this one.
+    pub(super) fn refused(&mut self) -> u32 {
+        self.refusals += 1;
+        self.refusals
     }
 
     /// The running attempt is over.

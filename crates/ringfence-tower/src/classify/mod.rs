@@ -7,7 +7,10 @@ pub(crate) use self::chain::cause;
 use std::error::Error as StdError;
 use std::fmt;
 
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderName, StatusCode};
+
+/// gRPC A6: what a server says of a further attempt.
+pub(crate) const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 
 /// How an attempt failed without a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,7 +51,7 @@ pub enum Verdict {
 /// [`RingfenceLayer::with_classifier`](crate::RingfenceLayer::with_classifier).
 ///
 /// ```
-/// use http::{HeaderMap, StatusCode};
+/// use http::{HeaderMap, HeaderName, StatusCode};
 /// use ringfence_tower::{Classify, Verdict};
 ///
 /// #[derive(Debug)]
@@ -126,7 +129,7 @@ pub fn classify_trailers(trailers: &HeaderMap) -> Verdict {
 
 /// gRPC A6: a negative or malformed value asks not to try again.
 fn forbids_retry(headers: &HeaderMap) -> bool {
-    headers.get("grpc-retry-pushback-ms").is_some_and(|value| {
+    headers.get(PUSHBACK).is_some_and(|value| {
         value
             .to_str()
             .ok()

@@ -1,5 +1,6 @@
 //! How a request gets to the instance that was chosen for it.
 
+mod connections;
 mod origin;
 mod shared;
 #[cfg(feature = "tonic")]
@@ -10,6 +11,7 @@ use http::{Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
+pub use self::connections::Connections;
 pub(crate) use self::origin::Origin;
 pub use self::origin::{Authority, Target};
 #[cfg(feature = "tonic")]
@@ -112,6 +114,16 @@ pub trait Transport<B>: Clone + Send + 'static {
     /// copied for a further attempt.
     fn keeps_extensions(&self) -> bool {
         true
+    }
+
+    /// What is known of the connections to an instance; `None` (the default) where nothing is.
+    ///
+    /// An attempt that ran out of time while it waited for a connection was surely not sent, so every request may hop then,
+    /// and nothing of the retry budget is used. Called before an attempt with a limit and after it ran out, so it must be
+    /// cheap.
+    fn connections(&self, target: &Target<'_>) -> Option<Connections> {
+        let _ = target;
+        None
     }
 }
 

@@ -1,4 +1,7 @@
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::*;
 use crate::{
@@ -359,5 +362,6 @@ fn a_pools_selector_is_told_by_equal_copies_that_outlive_views() {
     assert!(!Arc::ptr_eq(&selector(second, 0), &selector(second, 1)));
 }
 
+mod panic;
 mod plans;
 mod spilling;

@@ -75,7 +75,7 @@ fn releases_are_kept_out_of_every_other_pool() {
 fn each_kind_of_tenant_has_its_pools() {
     let policy = compiled(
         "tenants: { a: { mode: dedicated }, b: { mode: dedicated, strict: false }, c: { mode: own_ring }, d: { mode: salted },\n\
-           e: { mode: shuffle_shard, size: 3 }, f: { mode: shuffle_shard, size: 3 }, default: { mode: shared } }\n\
+           e: { mode: shuffle_shard, size: 3 }, g: { mode: shuffle_shard, size: 3, strict: false }, f: { mode: shuffle_shard, size: 3 }, default: { mode: shared } }\n\
          rules: [{ name: a, pools: [{}] }]",
     );
     let of = |tenant: &str| {
@@ -105,6 +105,9 @@ fn each_kind_of_tenant_has_its_pools() {
             [format!("{OUTSIDE}, shard of 3 by {seed:016x}")]
         );
     }
+    let seed = ringfence_core::name_seed("g");
+    let shard = format!("{OUTSIDE}, shard of 3 by {seed:016x}");
+    assert_eq!(of("g"), [shard, OUTSIDE.to_owned()]);
     assert_eq!(
         policy.tenants.class("e").plan,
         policy.tenants.class("f").plan
@@ -187,6 +190,65 @@ fn a_rule_for_those_who_ask_for_a_release_may_name_its_value() {
     compiled(
         "gray: { r: { to: { lane: blue } } }\n\
          rules: [{ name: a, match: [{ tags: { lane: { exact: blue } } }], pools: [{ require: { lane: blue } }] }]",
+    );
+}
+
+/// To be in a release takes its tag, a tenant or the percentage. A tag that any part of the program or a trusted header sets
+/// for other reasons is no way in.
+#[test]
+fn asking_for_the_value_of_a_release_is_no_way_into_it() {
+    let policy = compiled(
+        "gray: { next: { to: { version: next } }, lane: { to: { lane: blue } } }\n\
+         rules: [{ name: a }, { name: b, pools: [{ require: { lane: { from: request } } }, {}] }]",
+    );
+    let tags = RequestTags::new()
+        .with_version("next")
+        .with_tag("lane", "blue");
+    let outside = "version!=canary|gray|next, gray absent, lane absent, tenant absent";
+    // What is asked for and kept out at once is nowhere.
+    assert_eq!(
+        stages(&policy, 0, None, &tags),
+        [
+            "version=next, version!=next, gray absent, lane absent, tenant absent",
+            outside
+        ]
+    );
+    let rule = &policy.rules[1];
+    let plan = policy.plans().get(rule.plan(0, None)).expect("it is there");
+    let shown: Vec<_> = plan.stages(&tags).iter().map(ToString::to_string).collect();
+    assert_eq!(
+        shown,
+        [
+            "version!=canary|gray|next, gray absent, lane=blue, lane!=blue, tenant absent",
+            outside
+        ]
+    );
+}
+
+#[test]
+fn a_stopped_release_is_stopped_for_rules_that_name_its_value_too() {
+    let stages_of = |enabled: bool| {
+        let policy = compiled(&format!(
+            "gray: {{ r: {{ to: {{ lane: blue }}, enabled: {enabled} }} }}\n\
+             rules: [{{ name: a, match: [{{ tags: {{ lane: {{ exact: blue }} }} }}], pools: [{{ require: {{ lane: blue }} }}] }}]",
+        ));
+        stages(
+            &policy,
+            0,
+            None,
+            &RequestTags::new().with_tag("lane", "blue"),
+        )
+    };
+    let with = |lane: &str| {
+        [format!(
+            "version!=canary|gray, gray absent, lane={lane}, tenant absent"
+        )]
+    };
+    assert_eq!(stages_of(true), with("blue"));
+    assert_eq!(
+        stages_of(false),
+        with(""),
+        "no instance has one of no values"
     );
 }
 

@@ -139,7 +139,7 @@ fn rule() -> impl Strategy<Value = Rule> {
         prop::collection::vec(text(), 0..3),
         btree_map(text(), header, 0..3),
         option::of(text()),
-        missing_key,
+        option::of(missing_key),
     );
     (text(), routing, rest, limits, mode(), any::<bool>()).prop_map(
         |(
@@ -194,7 +194,8 @@ fn tenant_mode() -> impl Strategy<Value = TenantMode> {
         Just(TenantMode::Salted),
         Just(TenantMode::OwnRing),
         any::<bool>().prop_map(|strict| TenantMode::Dedicated { strict }),
-        any::<u32>().prop_map(|size| TenantMode::ShuffleShard { size }),
+        (any::<u32>(), any::<bool>())
+            .prop_map(|(size, strict)| TenantMode::ShuffleShard { size, strict }),
     ]
 }
 

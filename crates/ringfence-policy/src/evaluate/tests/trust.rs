@@ -31,6 +31,67 @@ fn tags_count_only_from_whom_they_may_come() {
     assert_eq!(tenant(&request).as_deref(), Some("t"));
 }
 
+/// A client that adds its own line to what the gateway sets must not win, whichever of them comes first.
+#[test]
+fn trusted_headers_that_contradict_themselves_are_not_believed() {
+    let policy = compiled(
+        "rules: [{ name: a, tags_from_headers: { x-tenant: { tag: tenant, trusted: true } } }]",
+    );
+    for (values, tenant) in [
+        (&["acme"][..], Some("acme")),
+        (&["acme", "acme"], Some("acme")),
+        (&["acme", "globex"], None),
+        (&["globex", "acme"], None),
+        (&["", "acme"], None),
+        (&["acme", "acme", "ACME"], None),
+        (&["acme,globex"], Some("acme,globex")),
+    ] {
+        let headers: Vec<_> = values.iter().map(|value| ("x-tenant", *value)).collect();
+        let request = request("/", &headers);
+        let evaluation = evaluate(&policy, &request);
+        assert_eq!(
+            evaluation.tenant.map(|(name, _)| name),
+            tenant,
+            "{values:?}"
+        );
+        let events = evaluation.audit("shop");
+        let told: Vec<_> = events
+            .iter()
+            .map(|event| (&*event.tag, event.reason))
+            .collect();
+        match tenant {
+            Some(tenant) => {
+                assert_eq!(
+                    told,
+                    [(&*format!("tenant={tenant}"), AuditReason::TrustedHeader)]
+                );
+            }
+            None => {
+                let tag = format!("tenant={}", values.join(", "));
+                assert_eq!(told, [(&*tag, AuditReason::ContradictoryHeader)]);
+            }
+        }
+    }
+}
+
+#[test]
+fn who_is_told_in_the_audit_is_bounded() {
+    let policy = compiled("rules: [{ name: a }]");
+    let mut request = request("/", &[]);
+    let claims = VerifiedClaims::from_iter([("sub", "x".repeat(100_000))]);
+    request.extensions_mut().insert(claims);
+    request
+        .extensions_mut()
+        .insert(RequestTags::new().with_tenant("y".repeat(100_000)));
+    for event in evaluate(&policy, &request).audit("shop") {
+        let len = event.who.len() + event.tag.len();
+        assert!(
+            len < 2_000,
+            "{len} bytes of one event are kept while it waits"
+        );
+    }
+}
+
 #[test]
 fn all_tags_are_visited_once_and_in_order() {
     let policy = compiled(

@@ -1,21 +1,32 @@
 //! The connections of one instance.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tonic::transport::Channel;
+
+use super::counted::Tally;
+use crate::transport::Connections;
 
 /// Lazily connected channels that take turns.
 pub(super) struct Channels {
     channels: Box<[Channel]>,
     next: AtomicUsize,
+    tally: Arc<Tally>,
 }
 
 impl Channels {
-    pub(super) fn new(channels: Box<[Channel]>) -> Self {
+    /// Channels whose connections are in this tally.
+    pub(super) fn new(channels: Box<[Channel]>, tally: Arc<Tally>) -> Self {
         Self {
             channels,
             next: AtomicUsize::new(0),
+            tally,
         }
+    }
+
+    pub(super) fn connections(&self) -> Connections {
+        self.tally.now()
     }
 
     pub(super) fn next(&self) -> Option<&Channel> {

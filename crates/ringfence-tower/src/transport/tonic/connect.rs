@@ -1,5 +1,7 @@
 //! Makes the connections of an instance as the settings want them.
 
+use std::sync::Arc;
+
 use http::Uri;
 use http::uri::{PathAndQuery, Scheme};
 use ringfence_core::Instance;
@@ -11,17 +13,34 @@ use super::dial::Dialer;
 use super::options::Options;
 use crate::error::{BoxError, Causes};
 use crate::transport::origin::scheme;
-use crate::transport::{Authority, Rejection, Target};
+use crate::transport::{Authority, Connections, Rejection, Target};
 
 impl Options {
     /// One of the instance's channels, which are made at the first request for it.
     pub(super) fn channel(&self, target: &Target<'_>) -> Result<Channel, Rejection> {
+        let channels = self.channels(target)?;
+        channels
+            .as_ref()
+            .as_ref()
+            .map_err(|reason| Rejection::Config(reason.as_str().into()))?
+            .next()
+            .cloned()
+            .ok_or_else(|| Rejection::Config("no connections".into()))
+    }
+
+    pub(super) fn connections(&self, target: &Target<'_>) -> Option<Connections> {
+        let channels = self.channels(target).ok()?;
+        let channels = channels.as_ref().as_ref().ok()?;
+        Some(channels.connections())
+    }
+
+    fn channels(&self, target: &Target<'_>) -> Result<Arc<Result<Channels, String>>, Rejection> {
         // A channel spawns its task when it is made. The lack of a runtime now must not be
         // remembered for the instance.
         if Handle::try_current().is_err() {
             return Err(Rejection::Config("no tokio runtime around the call".into()));
         }
-        let channels = target.attachment(&self.channels, || {
+        Ok(target.attachment(&self.channels, || {
             let instance = target.instance();
             self.connect(instance, target.service()).map_err(|error| {
                 let reason = Causes(&*error).to_string();
@@ -34,14 +53,7 @@ impl Options {
                 );
                 reason
             })
-        });
-        channels
-            .as_ref()
-            .as_ref()
-            .map_err(|reason| Rejection::Config(reason.as_str().into()))?
-            .next()
-            .cloned()
-            .ok_or_else(|| Rejection::Config("no connections".into()))
+        }))
     }
 
     fn connect(&self, instance: &Instance, service: &str) -> Result<Channels, BoxError> {
@@ -62,6 +74,7 @@ impl Options {
             .path_and_query(PathAndQuery::from_static("/"))
             .build()?;
 
+        let tally = Arc::default();
         let channels = (0..self.connections)
             .map(|_| {
                 let mut endpoint = Endpoint::from(uri.clone()).tcp_nodelay(true);
@@ -77,11 +90,11 @@ impl Options {
                 if let Some(configure) = &self.configure {
                     endpoint = configure(endpoint, instance);
                 }
-                let dialer = Dialer::new(address.clone(), self.connect_timeout, &endpoint);
+                let dialer = Dialer::new(address.clone(), self.connect_timeout, &endpoint, &tally);
                 Ok(endpoint.connect_with_connector_lazy(dialer))
             })
             .collect::<Result<_, BoxError>>()?;
-        Ok(Channels::new(channels))
+        Ok(Channels::new(channels, tally))
     }
 
     #[cfg(feature = "tls")]

@@ -10,12 +10,11 @@ use std::time::Duration;
 
 use http::Uri;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tokio::time::{self, Instant};
 use tonic::transport::Endpoint;
 use tower_service::Service;
 
+use super::counted::{Counted, Tally};
 use crate::error::BoxError;
 
 /// How long an instance is not dialled again after the first failed attempt, and at most.
@@ -32,6 +31,7 @@ pub(super) struct Dialer {
     address: Uri,
     timeout: Duration,
     pause: Arc<Mutex<Pause>>,
+    tally: Arc<Tally>,
 }
 
 #[derive(Default)]
@@ -73,7 +73,12 @@ impl StdError for DialError {
 }
 
 impl Dialer {
-    pub(super) fn new(address: Uri, timeout: Duration, endpoint: &Endpoint) -> Self {
+    pub(super) fn new(
+        address: Uri,
+        timeout: Duration,
+        endpoint: &Endpoint,
+        tally: &Arc<Tally>,
+    ) -> Self {
         let mut http = HttpConnector::new();
         // TLS is laid over the connection by tonic.
         http.enforce_http(false);
@@ -88,6 +93,7 @@ impl Dialer {
             address,
             timeout,
             pause: Arc::default(),
+            tally: Arc::clone(tally),
         }
     }
 
@@ -95,7 +101,7 @@ impl Dialer {
         self.pause.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn dial(mut self) -> Result<TokioIo<TcpStream>, DialError> {
+    async fn dial(mut self) -> Result<Counted, DialError> {
         if let Some(error) = self.pause().current(Instant::now()) {
             return Err(error);
         }
@@ -103,7 +109,7 @@ impl Dialer {
         let cause = match dialled {
             Ok(Ok(connection)) => {
                 *self.pause() = Pause::default();
-                return Ok(connection);
+                return Ok(Counted::new(connection, self.tally));
             }
             Ok(Err(error)) => Cause::Connect(error.into()),
             Err(_elapsed) => Cause::Timeout(self.timeout),
@@ -133,9 +139,9 @@ impl Pause {
 }
 
 impl Service<Uri> for Dialer {
-    type Response = TokioIo<TcpStream>;
+    type Response = Counted;
     type Error = DialError;
-    type Future = Pin<Box<dyn Future<Output = Result<TokioIo<TcpStream>, DialError>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Counted, DialError>> + Send>>;
 
     fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), DialError>> {
         Poll::Ready(Ok(()))

@@ -2,6 +2,7 @@
 
 mod channels;
 mod connect;
+mod counted;
 mod dial;
 mod options;
 
@@ -18,7 +19,7 @@ use tonic::body::Body;
 use tonic::transport::{Channel, Endpoint};
 
 use self::options::Options;
-use super::{Authority, IntoBodyError, Rejection, Target, Transport};
+use super::{Authority, Connections, IntoBodyError, Rejection, Target, Transport};
 
 /// Connects to each instance over HTTP/2 for generated tonic clients.
 ///
@@ -181,6 +182,10 @@ impl Transport<Body> for TonicConnector {
 
     fn keeps_extensions(&self) -> bool {
         false
+    }
+
+    fn connections(&self, target: &Target<'_>) -> Option<Connections> {
+        self.options.connections(target)
     }
 }
 

@@ -1,12 +1,15 @@
-//! What may be sent again.
+//! What may be sent again, and when.
+
+mod pause;
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use http::Method;
 use http::request::Parts;
+use http::{HeaderMap, Method};
 
+use self::pause::Pauses;
 use crate::classify::Failure;
 
 /// Request extension: whether sending this request twice does no harm.
@@ -47,6 +50,13 @@ enum Mode {
 /// [`with_idempotent`](Self::with_idempotent) allows, and requests with the extension
 /// [`Idempotent`]. A gRPC call is a POST and therefore not idempotent by default.
 ///
+/// A hop is made at once. Only after a second answer in the same call that says no (the fourth row of the table) the pool itself
+/// seems to have too much to do, and there is a pause: see [`with_backoff`](Self::with_backoff). What a server asks for is kept:
+/// see [`with_max_retry_after`](Self::with_max_retry_after). There is no hop whose pause would not end before the deadline.
+///
+/// A request that an instance got before says so, with the number of those instances: a gRPC call in
+/// `grpc-previous-rpc-attempts`, any other in `ringfence-previous-attempts`.
+///
 /// How many attempts there are (`max_attempts`) and how many hops a service allows
 /// (`retry_budget`) is set on the balancer. A hop of a request that no instance has seen yet, as
 /// after a refused connection, needs no budget: it makes not one request more for the service.
@@ -66,6 +76,7 @@ pub struct RetryPolicy {
     mode: Mode,
     idempotent: Option<Predicate>,
     per_try_timeout: Option<Duration>,
+    pauses: Pauses,
 }
 
 impl Default for RetryPolicy {
@@ -74,6 +85,7 @@ impl Default for RetryPolicy {
             mode: Mode::Idempotent,
             idempotent: None,
             per_try_timeout: None,
+            pauses: Pauses::default(),
         }
     }
 }
@@ -119,11 +131,36 @@ impl RetryPolicy {
     ///
     /// The time covers readiness, connection and waiting, and never reaches past the deadline of
     /// the call. An attempt ended by it counts as a failure of the instance, and hops only if the
-    /// request is idempotent. Connecting has its own, always safe limit in the transport.
+    /// request is idempotent, or if the transport knows that there was no connection to send it on (as `TonicConnector` does).
+    /// Connecting has its own, always safe limit in the transport.
     #[must_use]
     pub fn with_per_try_timeout(mut self, timeout: Duration) -> Self {
         self.per_try_timeout = Some(timeout);
         self
+    }
+
+    /// Bounds of the pause before a request goes on, from the second answer on that says no: up to `base`, with each further one
+    /// up to twice as long, and never above `max`; default 25 ms and 250 ms. Each pause is a random part of that. Zero: none.
+    #[must_use]
+    pub fn with_backoff(mut self, base: Duration, max: Duration) -> Self {
+        self.pauses.base = base;
+        self.pauses.max = max;
+        self
+    }
+
+    /// The longest pause that a server may ask for, by `grpc-retry-pushback-ms` or `Retry-After`; default 1 s. After a longer
+    /// pushback the answer is the caller's; a longer `Retry-After` is that instance's alone, and the request goes on as if there
+    /// were none.
+    #[must_use]
+    pub fn with_max_retry_after(mut self, max: Duration) -> Self {
+        self.pauses.max_retry_after = max;
+        self
+    }
+
+    /// The pause after an answer that says no, the `refusals`-th in this call; `None` if there is to be no further attempt.
+    pub(crate) fn pause(&self, headers: &HeaderMap, refusals: u32) -> Option<Duration> {
+        let pauses = &self.pauses;
+        pauses.after(headers, refusals, fastrand::f64(), SystemTime::now())
     }
 
     pub(crate) fn per_try_timeout(&self) -> Option<Duration> {
@@ -170,6 +207,7 @@ impl fmt::Debug for RetryPolicy {
             .field("mode", &self.mode)
             .field("idempotent", &self.idempotent.is_some())
             .field("per_try_timeout", &self.per_try_timeout)
+            .field("pauses", &self.pauses)
             .finish()
     }
 }
