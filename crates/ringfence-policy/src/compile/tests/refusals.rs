@@ -43,10 +43,10 @@ fn what_does_not_fit_together_is_refused_with_its_place() {
             "`marker` must say",
         ),
         (
-            "gray:\n  r: { to: { a: x }, marker: b }",
+            "gray:\n  r: { to: { lane: x, disk: z }, marker: lan }",
             "gray.r.marker",
             3,
-            "`b` is not in `to`",
+            "`lan` is not in `to`, did you mean `lane`?",
         ),
         (
             "gray:\n  r: { to: { tenant: x } }",
