@@ -10,6 +10,7 @@ use super::{
     plans::PlanTable,
     pools::Pools,
     tenants::{Isolation, PlanClass, TenantTable},
+    text::RegexBudget,
     zone::LocalZone,
 };
 use crate::{
@@ -68,6 +69,7 @@ pub(super) struct Part<'a> {
     pub(super) releases: &'a [Release],
     pub(super) tenants: &'a TenantTable,
     pub(super) local: &'a LocalZone,
+    pub(super) regexes: &'a RegexBudget,
 }
 
 impl Part<'_> {
@@ -77,7 +79,10 @@ impl Part<'_> {
         names: &mut HeaderNames,
     ) -> Result<CompiledRule, PolicyError> {
         let Self { rule, path, .. } = self;
-        let matcher = |(i, written)| Matcher::of(written, &format!("{path}.match[{i}]"), names);
+        let matcher = |(i, written)| {
+            let path = format!("{path}.match[{i}]");
+            Matcher::of(written, &path, names, self.regexes)
+        };
         let matchers: Box<[_]> = rule
             .matches
             .iter()
@@ -152,7 +157,9 @@ impl Part<'_> {
         table: &mut PlanTable,
     ) -> Result<Box<[PlanId]>, PolicyError> {
         let pools = Pools::of(self, matchers)?;
-        let mut plans = Vec::with_capacity(self.tenants.classes.len() * (gray.len() + 1));
+        let combinations = self.tenants.classes.len().saturating_mul(gray.len() + 1);
+        table.announce(self.path, combinations)?;
+        let mut plans = Vec::with_capacity(combinations);
         for class in &self.tenants.classes {
             let in_gray = gray.iter().map(|place| self.releases.get(*place));
             for release in [None].into_iter().chain(in_gray) {

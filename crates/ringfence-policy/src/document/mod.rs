@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use self::{
     attribute::attribute,
     nearest::did_you_mean,
-    read::{located, read},
+    read::{located, read, within},
 };
 pub use self::{
     gray::{GrayElse, GrayRelease},

@@ -4,14 +4,29 @@ pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a s
     match nearest(name, &known) {
         Some(known) => format!(", did you mean `{known}`?"),
         None if known.is_empty() => ", there is none".to_owned(),
-        None => format!(", there is: {}", known.join(", ")),
+        None => match known.get(..MAX_LISTED) {
+            None => format!(", there is: {}", known.join(", ")),
+            Some(first) => {
+                let more = known.len() - first.len();
+                format!(", there is: {} and {more} more", first.join(", "))
+            }
+        },
     }
 }
 
+/// Known names that are listed.
+const MAX_LISTED: usize = 16;
+/// Longer names are nobody's misspelling, and comparing them takes time by the square of their length.
+const MAX_COMPARED: usize = 64;
+
 /// The known name that `name` is most likely a misspelling of.
 pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    if name.len() > MAX_COMPARED {
+        return None;
+    }
     let name = name.to_ascii_lowercase();
-    let distances = known.iter().map(|known| (distance(&name, known), *known));
+    let compared = known.iter().filter(|known| known.len() <= MAX_COMPARED);
+    let distances = compared.map(|known| (distance(&name, known), *known));
     let (distance, best) = distances.min()?;
     let tolerated = (best.len() / 3).max(1);
     (distance <= tolerated).then_some(best)

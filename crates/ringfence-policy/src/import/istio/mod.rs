@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    KeyFrom, KeySource, PolicyError, Rule,
-    document::{located, read},
+    KeyFrom, KeySource, PolicyDocument, PolicyError, Rule,
+    document::{located, read, within},
 };
 
 /// What an Istio `DestinationRule` says of consistent hashing, see [`istio_destination_rule`].
@@ -64,8 +64,10 @@ impl IstioImport {
 /// ```
 ///
 /// # Errors
-/// [`PolicyError`] with the place, for a text that is no such rule, and where more than one source of the key is set.
+/// [`PolicyError`] with the place, for a text that is no such rule or longer than
+/// [`PolicyDocument::MAX_TEXT`], and where more than one source of the key is set.
 pub fn istio_destination_rule(text: &str) -> Result<IstioImport, PolicyError> {
+    within(text, PolicyDocument::MAX_TEXT)?;
     let object: Object = read(text)?;
     import(object).map_err(|error| located(error, text))
 }
