@@ -34,7 +34,7 @@ mode: observe
 tenants: { default: { mode: shuffle_shard, size: 1 } }
 rules:
   - name: all
-    tags_from_headers: { x-tenant: { tag: tenant }, x-lane-bin: { tag: lane } }
+    tags_from_headers: { x-tenant: { tag: tenant }, x-lane: { tag: lane } }
     key: [{ header: x-user }]
     limits: { max_attempts: 1 }
 ";
@@ -151,6 +151,7 @@ fn prepared<T>(message: T, n: usize) -> Request<T> {
     metadata.insert("x-user", format!("user-{}", n % 7).parse().unwrap());
     metadata.append("x-tenant", "acme".parse().unwrap());
     metadata.append("x-tenant", "globex".parse().unwrap());
+    metadata.insert("x-lane", "blue".parse().unwrap());
     metadata.insert_bin("x-lane-bin", MetadataValue::from_bytes(b"\x00\xff"));
     metadata.insert("grpc-timeout", "30S".parse().unwrap());
     let extensions = request.extensions_mut();

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use http::HeaderName;
 use ringfence_core::{Attribute, PlanId};
@@ -118,6 +118,7 @@ impl Part<'_> {
     }
 
     fn header_tags(&self) -> Result<Box<[HeaderTag]>, PolicyError> {
+        let mut seen = HashSet::new();
         let tags = self.rule.tags_from_headers.iter().map(|(name, tag)| {
             let path = format!("{}.tags_from_headers.{name}", self.path);
             if tag.tag.trim().is_empty() {
@@ -126,8 +127,16 @@ impl Part<'_> {
                     "a tag needs a name",
                 ));
             }
+            let header = header_name(name, &path)?;
+            if header.as_str().ends_with("-bin") {
+                let reason = "binary metadata is no text, so it cannot name a tag";
+                return Err(PolicyError::new(path, reason));
+            }
+            if !seen.insert(header.clone()) {
+                return Err(PolicyError::new(path, "the header is there twice"));
+            }
             Ok(HeaderTag {
-                header: header_name(name, &path)?,
+                header,
                 attribute: attribute(&tag.tag),
                 trusted: tag.trusted,
             })

@@ -54,6 +54,10 @@ fn depth_needs_no_more_than_half_of_a_usual_stack() {
 /// Long enough for any honest document in a debug build.
 const SOON: Duration = Duration::from_secs(60);
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how long it takes is what is tested"
+)]
 fn answered(what: &str, text: &str) -> Result<CompiledPolicy, crate::PolicyError> {
     let started = Instant::now();
     let answer = PolicyDocument::parse_and_compile(text, &PolicyContext::new());

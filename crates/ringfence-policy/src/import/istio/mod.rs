@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::{
     KeyFrom, KeySource, PolicyDocument, PolicyError, Rule,
+    compile::UNMATCHED,
     document::{located, read, within},
 };
 
@@ -99,9 +100,17 @@ fn import(object: Object) -> Result<IstioImport, PolicyError> {
     {
         notes.push("spec.subsets is not read: pools are made of the tags of instances".to_owned());
     }
+    if policy
+        .port_level_settings
+        .is_some_and(|ports| !ports.is_empty())
+    {
+        let note = "spec.trafficPolicy.portLevelSettings is not read: a service has one policy";
+        notes.push(note.to_owned());
+    }
     let from = key_source(&hash, &mut notes)?;
     let minimum_ring_size = ring_size(&hash, &mut notes)?;
     let name = object.metadata.and_then(|metadata| metadata.name);
+    let name = name.filter(|name| !matches!(name.trim(), "" | UNMATCHED));
     Ok(IstioImport {
         rule: Rule {
             key: from.into_iter().map(KeySource::from).collect(),
@@ -225,6 +234,7 @@ struct Spec {
 #[serde(rename_all = "camelCase")]
 struct TrafficPolicy {
     load_balancer: Option<LoadBalancer>,
+    port_level_settings: Option<Vec<Value>>,
 }
 
 #[derive(Deserialize)]
