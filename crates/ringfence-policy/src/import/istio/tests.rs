@@ -92,7 +92,7 @@ fn what_is_imported_can_be_compiled_whatever_its_name() {
             rule("httpHeaderName: x-user")
         );
         let import = istio_destination_rule(&text).expect("legal");
-        let document = crate::PolicyDocument::default().with_rule(import.rule);
+        let document = PolicyDocument::default().with_rule(import.rule);
         document.compile(&crate::PolicyContext::new()).expect(name);
     }
 }
