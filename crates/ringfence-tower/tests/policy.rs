@@ -198,9 +198,7 @@ rules: [{ name: all, key: [{ query: user }], gray: [next] }]
 ";
     let context = PolicyContext::new().with_authority(&authority);
     let gray = PolicyDocument::parse_and_compile(text, &context).unwrap();
-    let build = |balancer: BalancerBuilder| {
-        balancer.with_config(config()).with_policy(gray)
-    };
+    let build = |balancer: BalancerBuilder| balancer.with_config(config()).with_policy(gray);
     let cluster = Cluster::build(fleet(&[("gray", 3), ("plain", 3)]), build).await;
     let probe = ProbeService::new();
     let client = cluster.layer().wrap(probe.clone());
@@ -279,9 +277,7 @@ async fn calls_see_whole_policies_while_they_are_swapped() {
     let policies = [colour("blue", "green"), colour("green", "blue")];
     let fleet = fleet(&[("blue", 3), ("green", 3)]);
     let first = std::sync::Arc::clone(&policies[0]);
-    let set_up = |balancer: BalancerBuilder| {
-        balancer.with_config(config()).with_policy(first)
-    };
+    let set_up = |balancer: BalancerBuilder| balancer.with_config(config()).with_policy(first);
     let cluster = Cluster::build(fleet, set_up).await;
     let probe = ProbeService::new();
     let client = cluster.layer().wrap(probe.clone());

@@ -55,6 +55,24 @@ fn what_does_not_fit_together_is_refused_with_its_place() {
             "cannot be a release",
         ),
         (
+            "tenants:\n  acme: { mode: shared }\n  'acme ': { mode: dedicated }",
+            "tenants",
+            2,
+            "there is another tenant `acme`",
+        ),
+        (
+            "rules:\n- name: a\n  tags_from_headers: { x-t: { tag: tenant }, X-T: { tag: tenant, trusted: true } }",
+            "rules[0].tags_from_headers.x-t",
+            4,
+            "the header is there twice",
+        ),
+        (
+            "rules:\n- name: a\n  tags_from_headers: { x-t-bin: { tag: tenant, trusted: true } }",
+            "rules[0].tags_from_headers.x-t-bin",
+            4,
+            "binary metadata",
+        ),
+        (
             "tenants:\n  default: { mode: own_ring }",
             "tenants.default",
             3,
