@@ -171,9 +171,16 @@ async fn headers_that_are_not_trusted_are_not_heeded_and_go_no_further() {
     }
 
     let before = probe.calls().len();
+    let mut request = tagged("/edge");
+    request
+        .headers_mut()
+        .insert("x-tenant", "acme".parse().unwrap());
+    assert_eq!(status(&client, request).await.unwrap(), 200);
     assert_eq!(status(&client, tagged("/edge")).await.unwrap(), 200);
     let calls = probe.calls().split_off(before);
     assert_eq!(calls[0].uri.host(), Some("acme-0"));
+    let host = calls[1].uri.host().unwrap();
+    assert!(host.starts_with("plain"), "two tenants are none: {host}");
     assert_eq!(
         calls[0].headers["x-tenant"], "acme",
         "what is trusted stays"
