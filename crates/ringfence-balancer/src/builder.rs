@@ -61,6 +61,28 @@ impl BalancerBuilder {
     /// Where it is recorded which requests used a gray or tenant tag, or tried to; default is the log, target
     /// `ringfence::audit`. The sink is called in a task of its own; what comes while 4,096 events wait for it is lost and
     /// counted in [`BalancerCounters::audit_lost`](crate::BalancerCounters::audit_lost).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    /// use ringfence_balancer::Balancer;
+    /// use ringfence_discovery::MemoryRegistry;
+    /// use ringfence_policy::AuditQueue;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let queue = Arc::new(AuditQueue::new(10_000));
+    /// let balancer = Balancer::builder(MemoryRegistry::new(), "order")
+    ///     .with_audit_sink(Arc::clone(&queue))
+    ///     .build()?;
+    /// # let _ = balancer;
+    /// // From time to time:
+    /// for event in queue.take() {
+    ///     println!("{event}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn with_audit_sink(mut self, sink: impl AuditSink + 'static) -> Self {
         self.audit = Sink(Some(Arc::new(sink)));
         self

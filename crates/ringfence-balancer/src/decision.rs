@@ -113,6 +113,9 @@ pub struct Decision {
 impl Decision {
     /// The distinct candidates, the owner of the key first, then clockwise; at least one, at most
     /// [`max_attempts`](crate::BalancerConfig::max_attempts).
+    ///
+    /// Where a later stage of the route could serve too, the last of several is of that stage, so that a pool whose instances all
+    /// fail falls through before anybody knows that they do. A route that is strict has no such stage.
     #[must_use]
     pub fn candidates(&self) -> impl ExactSizeIterator<Item = &Candidate> + Clone {
         WithFirst {
@@ -166,7 +169,7 @@ impl Decision {
         self.plan
     }
 
-    /// The pool that the candidates are from: the condition that all its instances meet, and which
+    /// The pool that the candidates are from, but for a last one of a later stage: the condition that all its instances meet, and which
     /// shard of them it is, if it is one.
     #[must_use]
     pub fn pool(&self) -> &Arc<PoolSpec> {

@@ -2,7 +2,7 @@
 
 use std::{iter, sync::atomic::Ordering};
 
-use ringfence_core::PoolView;
+use ringfence_core::Chosen;
 
 use crate::{
     MissingKey,
@@ -12,15 +12,21 @@ use crate::{
     shared::Shared,
 };
 
-/// Distinct eligible members, at most `limit`, which is above zero; `None` if there are none.
+/// Distinct eligible members, at most `limit`, which is above zero; `None` if there are none. The last may be of the stage
+/// behind, as for keys.
 pub(crate) fn choose(
     shared: &Shared,
     published: &Published,
-    pool: &PoolView,
+    chosen: &Chosen<'_>,
     missing_key: MissingKey,
     limit: usize,
 ) -> Option<Candidates> {
+    let pool = chosen.pool;
     let eligible = pool.eligible();
+    let draw = || fastrand::u64(..);
+    let beyond = (limit > 1).then(|| chosen.beyond(draw())).flatten();
+    let beyond = beyond.and_then(|(next, member)| candidate(published, next, member));
+    let own = limit - usize::from(beyond.is_some());
     let start = match (missing_key, eligible.len()) {
         (_, 0) => return None,
         (MissingKey::RoundRobin, len) => shared.turn.fetch_add(1, Ordering::Relaxed) % len,
@@ -39,10 +45,11 @@ pub(crate) fn choose(
             .filter(|(place, _)| *place != start && *place != other)
             .map(|(_, member)| member);
         let drawn = iter::once(less).chain(iter::once(more));
-        return Candidates::collect(drawn.chain(seat(published, pool, rest)).take(limit));
+        let drawn = drawn.chain(seat(published, pool, rest)).take(own);
+        return Candidates::collect(drawn.chain(beyond));
     }
     let members = from(eligible, start).map(|(_, member)| member);
-    Candidates::collect(seat(published, pool, members.take(limit)))
+    Candidates::collect(seat(published, pool, members.take(own)).chain(beyond))
 }
 
 /// One of the places except `taken`, given a draw from one place fewer.

@@ -10,7 +10,7 @@ use crate::{
     keyless,
     published::Published,
     request::Tags,
-    seating,
+    seating::{self, candidate},
     shared::Shared,
 };
 
@@ -99,10 +99,10 @@ fn choose(
     let limit = request.candidates(shared.config.max_attempts());
     let (candidates, key_hash) = match key {
         Some(key) => {
+            let walk = chosen.walk(key, request.salt(), limit);
+            let seats = walk.filter_map(|(pool, member)| candidate(published, pool, member));
             let hash = pool.hash_key(key, request.salt());
-            let walk = pool.walk(hash).take(limit);
-            let candidates = Candidates::collect(seating::seat(published, pool, walk));
-            (candidates, Some(hash))
+            (Candidates::collect(seats), Some(hash))
         }
         None => {
             let missing_key = request.missing_key();
@@ -113,8 +113,8 @@ fn choose(
                 });
             }
             shared.counters.keyless.increment();
-            let chosen = keyless::choose(shared, published, pool, missing_key, limit);
-            (chosen, None)
+            let candidates = keyless::choose(shared, published, &chosen, missing_key, limit);
+            (candidates, None)
         }
     };
     let Some(candidates) = candidates else {

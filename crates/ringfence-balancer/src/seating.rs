@@ -10,7 +10,7 @@ pub(crate) fn candidate(published: &Published, pool: &PoolView, member: u32) -> 
     published.seats.get(index as usize).cloned().map(Candidate)
 }
 
-/// The candidates that these members are.
+/// The candidates that these members of a pool are.
 pub(crate) fn seat(
     published: &Published,
     pool: &PoolView,

@@ -4,7 +4,7 @@ use std::{
     collections::VecDeque,
     fmt,
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -116,18 +116,30 @@ impl fmt::Display for AuditEvent {
 }
 
 /// Where audit events go. A balancer calls it in a task of its own, one event after the other; while it takes long, further
-/// events wait, and are lost when too many do.
+/// events wait, and are lost when too many do. One that panics is not called again, and all further events are lost.
+///
+/// What waits for a disk or a network belongs behind a channel: the task runs among those of the program.
 pub trait AuditSink: Send + Sync {
     /// Takes an event.
     fn record(&self, event: AuditEvent);
 }
 
-/// Keeps audit events until somebody takes them; when it is full, new ones are lost and counted.
+impl<S: AuditSink + ?Sized> AuditSink for Arc<S> {
+    fn record(&self, event: AuditEvent) {
+        (**self).record(event);
+    }
+}
+
+/// Keeps audit events until somebody takes them; when it is full, new ones are lost and counted. Shared by an [`Arc`] it is a
+/// sink of which the program keeps a handle.
 ///
 /// ```
-/// use ringfence_policy::AuditQueue;
+/// use std::sync::Arc;
+/// use ringfence_policy::{AuditQueue, AuditSink};
 ///
-/// let queue = AuditQueue::new(1_000);
+/// let queue = Arc::new(AuditQueue::new(1_000));
+/// let sink: Box<dyn AuditSink> = Box::new(Arc::clone(&queue));
+/// # let _ = sink;
 /// assert_eq!((queue.take().len(), queue.lost()), (0, 0));
 /// ```
 #[derive(Debug)]

@@ -1,5 +1,9 @@
 use std::fmt;
 
+/// Characters of a reason, and of a path where it is shown: texts from a document can be as long as that.
+const MAX_REASON: usize = 1_024;
+const MAX_PATH: usize = 256;
+
 /// A policy document is wrong: where and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct PolicyError {
@@ -13,7 +17,7 @@ impl PolicyError {
         Self {
             path: path.into(),
             place: None,
-            reason: reason.into(),
+            reason: shortened(reason.into(), MAX_REASON),
         }
     }
 
@@ -51,14 +55,22 @@ impl PolicyError {
 impl fmt::Display for PolicyError {
     /// `rules[0].key at line 4, column 5: ...`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.path.is_empty() {
-            "policy"
-        } else {
-            &self.path
-        })?;
+        match self.path.char_indices().nth(MAX_PATH) {
+            _ if self.path.is_empty() => f.write_str("policy")?,
+            None => f.write_str(&self.path)?,
+            Some((end, _)) => write!(f, "{}...", self.path.get(..end).unwrap_or_default())?,
+        }
         if let Some((line, column)) = self.place {
             write!(f, " at line {line}, column {column}")?;
         }
         write!(f, ": {}", self.reason)
     }
+}
+
+fn shortened(mut text: String, most: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(most) {
+        text.truncate(end);
+        text.push_str("...");
+    }
+    text
 }

@@ -216,7 +216,7 @@ fn a_shard_that_fails_takes_nobody_else_with_it() {
         (shard, served)
     };
     let (shard, without_panic) = served(true, 0);
-    assert_eq!(without_panic, [String::new(); 0], "it fails");
+    assert!(without_panic.is_empty(), "it fails: {without_panic:?}");
     assert_eq!(served(true, 50), (shard.clone(), shard.clone()), "in panic");
     for threshold in [0, 50] {
         let (_, shared) = served(false, threshold);

@@ -30,9 +30,20 @@ impl Warnings {
     /// Starts to listen for what is at least as bad as `level`.
     #[must_use]
     pub fn capture_from(level: Level) -> Self {
+        Self::listen(level, None)
+    }
+
+    /// Starts to listen for everything under this target, and nothing else.
+    #[must_use]
+    pub fn capture_target(target: &'static str) -> Self {
+        Self::listen(Level::TRACE, Some(target))
+    }
+
+    fn listen(level: Level, target: Option<&'static str>) -> Self {
         let lines = Lines::default();
         let capture = Capture {
             level,
+            target,
             lines: Arc::clone(&lines),
         };
         Self {
@@ -53,6 +64,7 @@ type Lines = Arc<Mutex<Vec<String>>>;
 
 struct Capture {
     level: Level,
+    target: Option<&'static str>,
     lines: Lines,
 }
 
@@ -68,7 +80,8 @@ impl Visit for Line {
 
 impl Subscriber for Capture {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= self.level
+        let is_target = self.target.is_none_or(|target| target == metadata.target());
+        is_target && *metadata.level() <= self.level
     }
 
     fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {

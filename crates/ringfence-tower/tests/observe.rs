@@ -13,10 +13,10 @@ use http::{HeaderValue, Request, Uri};
 use http_body_util::{BodyExt as _, Empty, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
-use ringfence_balancer::{AuditSink, Balancer, BalancerBuilder};
+use ringfence_balancer::{Balancer, BalancerBuilder};
 use ringfence_core::Instance;
 use ringfence_policy::{
-    AuditDecision, AuditEvent, AuditReason, KeyFinding, PolicyContext, PolicyDocument, TagAuthority,
+    AuditDecision, AuditQueue, AuditReason, KeyFinding, PolicyContext, PolicyDocument, TagAuthority,
 };
 use ringfence_testkit::{ProbeService, ScriptedDiscovery};
 use ringfence_tower::{Baseline, ErrorKind, RequestTags, RetryPolicy, Ringfence, RoutingKey};
@@ -355,15 +355,6 @@ async fn what_is_not_decided_does_not_wait_for_the_registry() {
     }
 }
 
-#[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<AuditEvent>>>);
-
-impl AuditSink for Kept {
-    fn record(&self, event: AuditEvent) {
-        self.0.lock().unwrap().push(event);
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn uses_of_tags_are_audited_and_no_request_waits_for_it() {
     let authority = TagAuthority::new();
@@ -374,8 +365,8 @@ rules: [{ name: all, gray: [next], tags_from_headers: { x-tenant: { tag: tenant 
 ";
     let context = PolicyContext::new().with_authority(&authority);
     let gray = PolicyDocument::parse_and_compile(text, &context).unwrap();
-    let kept = Kept::default();
-    let sink = kept.clone();
+    let kept = Arc::new(AuditQueue::new(10_000));
+    let sink = Arc::clone(&kept);
     let set_up = |balancer: BalancerBuilder| {
         balancer
             .with_config(config())
@@ -405,8 +396,12 @@ rules: [{ name: all, gray: [next], tags_from_headers: { x-tenant: { tag: tenant 
         client.clone().once(request).await.unwrap();
     }
     client.clone().once(get("/", 1)).await.unwrap();
-    common::until(|| kept.0.lock().unwrap().len() == 3).await;
-    let seen: Vec<_> = std::mem::take(&mut *kept.0.lock().unwrap());
+    let mut seen = Vec::new();
+    common::until(|| {
+        seen.extend(kept.take());
+        seen.len() == 3
+    })
+    .await;
     let seen: Vec<_> = seen
         .iter()
         .map(|e| (&*e.who, &*e.tag, e.decision, e.reason))
@@ -445,8 +440,12 @@ rules: [{ name: all, gray: [next], tags_from_headers: { x-tenant: { tag: tenant 
         client.clone().once(request).await.unwrap();
     }
     let lost = cluster.balancer.status().counters.audit_lost;
-    let total = || u64::try_from(kept.0.lock().unwrap().len()).unwrap();
-    common::until(|| total() + lost == 5_000).await;
+    let mut total = 0;
+    common::until(|| {
+        total += u64::try_from(kept.take().len()).unwrap();
+        total + lost == 5_000
+    })
+    .await;
     assert!(lost > 0, "nothing was too much");
 }
 

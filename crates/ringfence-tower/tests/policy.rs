@@ -10,6 +10,7 @@ use bytes::Bytes;
 use common::{Cluster, Once as _, config, policy};
 use http::{HeaderName, Request, StatusCode};
 use http_body_util::Empty;
+use ringfence_balancer::{BalancerBuilder, OutlierConfig};
 use ringfence_core::Instance;
 use ringfence_policy::{PolicyContext, PolicyDocument, TagAuthority};
 use ringfence_testkit::{ProbeAnswer, ProbeService, Warnings};
@@ -177,14 +178,20 @@ async fn headers_that_are_not_trusted_are_not_heeded_and_go_no_further() {
         assert_eq!(call.headers["x-other"], "stays");
     }
 
-    let before = probe.calls().len();
-    assert_eq!(status(&client, tagged("/edge")).await.unwrap(), 200);
-    let calls = probe.calls().split_off(before);
-    assert_eq!(calls[0].uri.host(), Some("acme-0"));
-    assert_eq!(
-        calls[0].headers["x-tenant"], "acme",
-        "what is trusted stays"
-    );
+    // Behind a proxy that is trusted: what says two things was added to by somebody else.
+    for (is_added_to, host) in [(false, "acme-0"), (true, "plain-")] {
+        let before = probe.calls().len();
+        let mut request = tagged("/edge");
+        if !is_added_to {
+            let tenant = "acme".parse().unwrap();
+            request.headers_mut().insert("x-tenant", tenant);
+        }
+        assert_eq!(status(&client, request).await.unwrap(), 200);
+        let calls = probe.calls().split_off(before);
+        assert!(calls[0].uri.host().unwrap().starts_with(host));
+        let stays = &calls[0].headers["x-tenant"];
+        assert_eq!(stays, "acme", "what is trusted stays");
+    }
 }
 
 /// B21: neither headers nor another authority's tokens get to gray instances.
@@ -198,9 +205,7 @@ rules: [{ name: all, key: [{ query: user }], gray: [next] }]
 ";
     let context = PolicyContext::new().with_authority(&authority);
     let gray = PolicyDocument::parse_and_compile(text, &context).unwrap();
-    let build = |balancer: ringfence_balancer::BalancerBuilder| {
-        balancer.with_config(config()).with_policy(gray)
-    };
+    let build = |balancer: BalancerBuilder| balancer.with_config(config()).with_policy(gray);
     let cluster = Cluster::build(fleet(&[("gray", 3), ("plain", 3)]), build).await;
     let probe = ProbeService::new();
     let client = cluster.layer().wrap(probe.clone());
@@ -279,9 +284,7 @@ async fn calls_see_whole_policies_while_they_are_swapped() {
     let policies = [colour("blue", "green"), colour("green", "blue")];
     let fleet = fleet(&[("blue", 3), ("green", 3)]);
     let first = std::sync::Arc::clone(&policies[0]);
-    let set_up = |balancer: ringfence_balancer::BalancerBuilder| {
-        balancer.with_config(config()).with_policy(first)
-    };
+    let set_up = |balancer: BalancerBuilder| balancer.with_config(config()).with_policy(first);
     let cluster = Cluster::build(fleet, set_up).await;
     let probe = ProbeService::new();
     let client = cluster.layer().wrap(probe.clone());
@@ -362,5 +365,51 @@ async fn key_sources_of_the_layer_that_a_policy_makes_void_are_warned_of_once_fo
             status(&client, get("/")).await.unwrap();
             assert_eq!(warnings.take().len(), 1, "another policy, another warning");
         }
+    }
+}
+
+/// The registry has not noticed, and the limit of ejections lets only one of the dead go.
+#[tokio::test(start_paused = true)]
+async fn a_zone_that_crashes_fails_no_request() {
+    let text = "
+ringfence: 1
+zone: { prefer_local: true }
+rules: [{ name: all, key: [{ header: x-user }] }]
+";
+    let context = PolicyContext::new().with_zone("a");
+    let policy = PolicyDocument::parse_and_compile(text, &context).unwrap();
+    let instances = ["a0", "a1", "a2", "b0", "b1", "b2"].map(|id| {
+        let instance = Instance::builder(id, format!("{id}:80")).zone(&id[..1]);
+        instance.build().unwrap()
+    });
+    let set_up = |balancer: BalancerBuilder| {
+        let config = config().with_outlier(OutlierConfig::default());
+        balancer.with_config(config).with_policy(policy)
+    };
+    let cluster = Cluster::build(instances, set_up).await;
+    let probe = ProbeService::new();
+    let client = cluster.layer().wrap(probe.clone());
+    let request = |n: u32| {
+        let mut request = get("/");
+        let user = format!("user-{n}").parse().unwrap();
+        request.headers_mut().insert("x-user", user);
+        request
+    };
+    for n in 0..100 {
+        assert_eq!(status(&client, request(n)).await.unwrap(), 200);
+    }
+    let at_home = probe
+        .calls()
+        .iter()
+        .all(|call| call.uri.host().unwrap().starts_with('a'));
+    assert!(at_home, "nobody leaves a zone that is well");
+    for id in ["a0", "a1", "a2"] {
+        probe.always(
+            &format!("{id}:80"),
+            ProbeAnswer::Fail(std::io::ErrorKind::ConnectionRefused),
+        );
+    }
+    for n in 0..500 {
+        assert_eq!(status(&client, request(n)).await.unwrap(), 200);
     }
 }

@@ -82,6 +82,29 @@ impl Balancer {
     ///
     /// What is drawn at random cannot be foreseen: without a key the instance, and whether it spills.
     ///
+    /// # Examples
+    /// ```
+    /// use ringfence_balancer::Balancer;
+    /// use ringfence_core::Instance;
+    /// use ringfence_discovery::StaticDiscovery;
+    /// use ringfence_policy::{PolicyContext, PolicyDocument, RequestHead};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let text = "{ ringfence: 1, rules: [{ name: carts, key: [{ header: x-user }] }] }";
+    /// let policy = PolicyDocument::parse_and_compile(text, &PolicyContext::new())?;
+    /// let source = StaticDiscovery::new().with_service("cart", [Instance::builder("cart-1", "10.0.0.1:80").build()?]);
+    /// let balancer = Balancer::builder(source, "cart").with_policy(policy).build()?;
+    /// balancer.ready().await?;
+    ///
+    /// let request = http::Request::get("/cart").header("x-user", "alice").body(())?;
+    /// let explanation = balancer.explain(&RequestHead::of(&request))?;
+    /// assert_eq!((explanation.rule.as_str(), &*explanation.candidates), ("carts", &["cart-1".to_owned()][..]));
+    /// println!("{explanation}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`PickError`] where there is no state yet, or not any more.
     pub fn explain(&self, head: &RequestHead<'_>) -> Result<Explanation, PickError> {

@@ -143,15 +143,9 @@ impl<'a> Builder<'a> {
             Some(route) => Arc::clone(route.used()),
             None => Arc::new(AtomicBool::new(false)),
         };
-        let (stages, choices) = self.judge(plan, tags);
-        let choices: Vec<_> = choices
-            .into_iter()
-            .map(|choice| {
-                let is_calm = choice.is_calm;
-                choice.map(|pool| self.pool_view(pool, is_calm))
-            })
-            .collect();
-        Arc::new(Route::new(stages, choices, used))
+        let judgement = self.judge(plan, tags);
+        let judgement = judgement.map(|pool, is_calm| self.pool_view(pool, is_calm));
+        Arc::new(Route::new(judgement, used))
     }
 
     /// A route on the rings that exist.
@@ -161,18 +155,12 @@ impl<'a> Builder<'a> {
             PlanId::ROUTING => &*routing,
             other => match plans.get(other) {
                 Some(plan) => plan,
-                None => return Route::new(Vec::new(), Vec::new(), Arc::default()),
+                None => return Route::none(),
             },
         };
-        let (stages, choices) = self.judge(plan, key.tags());
-        let choices: Vec<_> = choices
-            .into_iter()
-            .map(|choice| {
-                let is_calm = choice.is_calm;
-                choice.map(|pool| self.unprepared(pool, is_calm))
-            })
-            .collect();
-        Route::new(stages, choices, Arc::default())
+        let judgement = self.judge(plan, key.tags());
+        let judgement = judgement.map(|pool, is_calm| self.unprepared(pool, is_calm));
+        Route::new(judgement, Arc::default())
     }
 
     /// A pool without a ring of its own, unless it has one already.

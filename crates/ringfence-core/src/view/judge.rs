@@ -35,6 +35,10 @@ pub(super) struct Judge {
     last_well: Option<usize>,
     outcomes: Vec<StageOutcome>,
     choices: Vec<Choice<Pool>>,
+    /// Stages looked at behind the end.
+    looked: usize,
+    /// The first stage behind the end that could serve, too.
+    reserve: Option<Choice<Pool>>,
     /// Serves where no stage has enough: the first with any usable instance, else the first that may serve in panic.
     last_resort: Option<(bool, Choice<Pool>)>,
 }
@@ -51,8 +55,34 @@ pub(super) struct Choice<P> {
     pub(super) is_calm: bool,
 }
 
+/// What became of the stages of a plan.
+#[derive(Debug)]
+pub(super) struct Judgement<P> {
+    /// Those up to the one that serves whatever keys are left.
+    pub(super) outcomes: Vec<StageOutcome>,
+    /// Those that serve.
+    pub(super) choices: Vec<Choice<P>>,
+    /// The one behind them that could.
+    pub(super) reserve: Option<Choice<P>>,
+}
+
+impl<P> Judgement<P> {
+    /// The same with the views of the pools, for which whether to heed health whatever the threshold counts.
+    pub(super) fn map<Q>(self, mut view: impl FnMut(Arc<P>, bool) -> Arc<Q>) -> Judgement<Q> {
+        let mut map = |choice: Choice<P>| {
+            let is_calm = choice.is_calm;
+            choice.map(|pool| view(pool, is_calm))
+        };
+        Judgement {
+            outcomes: self.outcomes,
+            choices: self.choices.into_iter().map(&mut map).collect(),
+            reserve: self.reserve.map(map),
+        }
+    }
+}
+
 impl<P> Choice<P> {
-    pub(super) fn map<Q>(self, pool: impl FnOnce(Arc<P>) -> Arc<Q>) -> Choice<Q> {
+    fn map<Q>(self, pool: impl FnOnce(Arc<P>) -> Arc<Q>) -> Choice<Q> {
         Choice {
             stage: self.stage,
             pool: pool(self.pool),
@@ -70,6 +100,8 @@ impl Judge {
             last_well: None,
             outcomes: Vec::new(),
             choices: Vec::new(),
+            looked: 0,
+            reserve: None,
             last_resort: None,
         }
     }
@@ -136,24 +168,37 @@ impl Judge {
         }
     }
 
-    /// Whether stages behind the end still matter: a pool is in panic unless one of them has usable instances.
+    /// Whether stages behind the end still matter: the first that could serve, and, while a pool would be in panic, those that
+    /// have usable instances.
     pub(super) fn looks_on(&self) -> bool {
         let is_in_panic = |choice: &Choice<Pool>| {
             !choice.is_calm && self.last_well.is_none_or(|well| well < choice.stage)
         };
-        !self.is_stopped && self.choices.iter().any(is_in_panic)
+        let wants = self.reserve.is_none() || self.choices.iter().any(is_in_panic);
+        !self.is_stopped && !self.choices.is_empty() && wants
     }
 
     /// Looks at a stage behind the end.
-    pub(super) fn look_on(&mut self, stage: &Stage, members: usize, standing: Standing) {
-        match stage {
-            Stage::StopIfRegistered(_) => self.is_stopped = members > 0,
-            // Whatever its place, it is behind all that were chosen.
-            Stage::Try { .. } => self.note_well(self.outcomes.len(), stage, standing),
+    pub(super) fn look_on(&mut self, stage: &Stage, pool: Arc<Pool>, standing: Standing) {
+        let (place, members) = (self.outcomes.len() + self.looked, pool.len());
+        self.looked += 1;
+        if let Stage::StopIfRegistered(_) = stage {
+            self.is_stopped = members > 0;
+            return;
+        }
+        self.note_well(place, stage, standing);
+        let serves = stage.is_served_by(standing.usable, members);
+        if serves && self.last_well == Some(place) && self.reserve.is_none() {
+            self.reserve = Some(Choice {
+                stage: place,
+                pool,
+                spilled: 0,
+                is_calm: true,
+            });
         }
     }
 
-    pub(super) fn done(mut self) -> (Vec<StageOutcome>, Vec<Choice<Pool>>) {
+    pub(super) fn done(mut self) -> Judgement<Pool> {
         // Nobody is left whom the last one could pass anything on to.
         if let Some(last) = self.choices.last_mut() {
             last.spilled = 0;
@@ -168,6 +213,10 @@ impl Judge {
         for choice in &mut self.choices {
             choice.is_calm |= self.last_well.is_some_and(|well| well > choice.stage);
         }
-        (self.outcomes, self.choices)
+        Judgement {
+            outcomes: self.outcomes,
+            choices: self.choices,
+            reserve: self.reserve,
+        }
     }
 }

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    StageOutcome,
     builder::Builder,
-    judge::{Choice, Judge},
+    judge::{Judge, Judgement},
 };
 use crate::{
     pool::Pool,
@@ -14,11 +13,7 @@ use crate::{
 
 impl Builder<'_> {
     /// The outcomes of the stages that matter, and those that serve.
-    pub(super) fn judge(
-        &mut self,
-        plan: &RoutePlan,
-        tags: &RequestTags,
-    ) -> (Vec<StageOutcome>, Vec<Choice<Pool>>) {
+    pub(super) fn judge(&mut self, plan: &RoutePlan, tags: &RequestTags) -> Judgement<Pool> {
         let mut judge = Judge::new(self.panic_threshold());
         let mut stages = plan.stages(tags).into_iter();
         for stage in stages.by_ref() {
@@ -33,7 +28,8 @@ impl Builder<'_> {
                 break;
             }
             let pool = self.select_for(&stage);
-            judge.look_on(&stage, pool.len(), self.standing(&pool));
+            let standing = self.standing(&pool);
+            judge.look_on(&stage, pool, standing);
         }
         judge.done()
     }

@@ -34,6 +34,9 @@ enum PoolRing {
 
 const OUTSIDE: u32 = u32::MAX;
 
+/// Points of a ring that are looked at for an instance of another pool.
+const SIGHT: usize = 64;
+
 /// Copies of a pool's spec, see [`PoolView::spec`].
 const COPIES: usize = 16;
 
@@ -199,6 +202,39 @@ impl PoolView {
                     .is_some_and(|member| self.panic || self.is_usable(member))
             })
             .filter_map(|place| self.member_of(place))
+    }
+
+    /// The distinct usable members clockwise from a key that are not in `pool`, another pool of the same snapshot. It looks at the
+    /// first [`SIGHT`] points only: it is for a last attempt, and where nearly all members are in that pool it is not worth the
+    /// time of every request to find one.
+    pub(super) fn walk_outside<'a>(
+        &'a self,
+        key: KeyHash,
+        pool: &'a Self,
+    ) -> impl Iterator<Item = u32> + use<'a> {
+        self.any_ring()
+            .walk_at_most(self.eligible.len(), key, |place| {
+                self.member_of(place)
+                    .is_some_and(|member| self.is_usable(member) && self.is_outside(member, pool))
+            })
+            .looking_at(SIGHT)
+            .filter_map(|place| self.member_of(place))
+    }
+
+    /// One of the usable members that are not in `pool`.
+    pub(super) fn any_outside(&self, draw: u64, pool: &Self) -> Option<u32> {
+        let count = self.eligible.len();
+        let start = usize::try_from(draw % u64::try_from(count).ok()?.max(1)).ok()?;
+        let (before, after) = self.eligible.split_at_checked(start)?;
+        let all = after.iter().chain(before).copied().take(SIGHT);
+        let mut outside =
+            all.filter(|&member| self.is_usable(member) && self.is_outside(member, pool));
+        outside.next()
+    }
+
+    fn is_outside(&self, member: u32, pool: &Self) -> bool {
+        let place = self.pool.members().get(member as usize);
+        place.is_some_and(|place| pool.pool.members().binary_search(place).is_err())
     }
 
     fn member_of(&self, place: u32) -> Option<u32> {

@@ -6,7 +6,10 @@ use std::{
     },
 };
 
-use super::{PoolView, judge::Choice};
+use super::{
+    PoolView,
+    judge::{Choice, Judgement},
+};
 use crate::routing::{Spill, Stage};
 
 /// The stages of one kind of requests, judged against one view.
@@ -16,6 +19,8 @@ pub struct Route {
     first: Option<Choice<PoolView>>,
     /// Where the keys go that leave the first, in order.
     further: Box<[Choice<PoolView>]>,
+    /// Behind the last of these, for requests that fail there.
+    reserve: Option<Choice<PoolView>>,
     used: Arc<AtomicBool>,
 }
 
@@ -43,20 +48,67 @@ pub struct Chosen<'a> {
     pub pool: &'a PoolView,
     /// Whether an earlier stage could have served and the key [left](Spill) it.
     pub is_spilled: bool,
+    /// The pool of the next stage that could serve, for a last attempt if those here fail.
+    pub next: Option<&'a PoolView>,
+}
+
+impl<'a> Chosen<'a> {
+    /// The instances to be tried for a key, at most `limit`, each with the pool that it is a member of: the distinct members
+    /// clockwise from the key. Where a later stage could serve too, the last attempt, or what the pool is too small for, is for
+    /// that stage's instances outside of the pool, so that a pool whose instances all fail falls through as an empty one does.
+    pub fn walk(
+        &self,
+        key: &[u8],
+        salt: u64,
+        limit: usize,
+    ) -> impl Iterator<Item = (&'a PoolView, u32)> + use<'a> {
+        let pool = self.pool;
+        let beyond = self.next.filter(|_| limit > 1).map(|next| {
+            let members = next.walk_outside(next.hash_key(key, salt), pool);
+            members.map(move |member| (next, member))
+        });
+        let mut beyond = beyond.into_iter().flatten();
+        let first = beyond.next();
+        let own = pool
+            .eligible()
+            .len()
+            .min(limit - usize::from(first.is_some()));
+        let walk = pool.walk(pool.hash_key(key, salt)).take(own);
+        walk.map(move |member| (pool, member))
+            .chain(first)
+            .chain(beyond)
+            .take(limit)
+    }
+
+    /// The same last attempt for a request without a key; `draw` may be any number.
+    #[must_use]
+    pub fn beyond(&self, draw: u64) -> Option<(&'a PoolView, u32)> {
+        let next = self.next?;
+        let member = next.any_outside(draw, self.pool)?;
+        Some((next, member))
+    }
 }
 
 impl Route {
-    pub(super) fn new(
-        stages: Vec<StageOutcome>,
-        choices: Vec<Choice<PoolView>>,
-        used: Arc<AtomicBool>,
-    ) -> Self {
-        let mut choices = choices.into_iter();
+    pub(super) fn new(judgement: Judgement<PoolView>, used: Arc<AtomicBool>) -> Self {
+        let mut choices = judgement.choices.into_iter();
         Self {
-            stages: stages.into(),
+            stages: judgement.outcomes.into(),
             first: choices.next(),
             further: choices.collect(),
+            reserve: judgement.reserve,
             used,
+        }
+    }
+
+    /// Of a plan that is not there.
+    pub(super) fn none() -> Self {
+        Self {
+            stages: Box::default(),
+            first: None,
+            further: Box::default(),
+            reserve: None,
+            used: Arc::default(),
         }
     }
 
@@ -77,6 +129,7 @@ impl Route {
             stage: first.stage,
             pool: &first.pool,
             is_spilled: false,
+            next: self.behind(0),
         };
         if first.spilled == 0 {
             return Some(chosen);
@@ -90,7 +143,7 @@ impl Route {
     fn spill<'a>(&'a self, first: Chosen<'a>, key: &[u8]) -> Chosen<'a> {
         let mut chosen = first;
         let mut leaving = self.first.as_ref().map_or(0, |first| first.spilled);
-        for next in &self.further {
+        for (place, next) in self.further.iter().enumerate() {
             if !Spill::takes(leaving, chosen.stage, key) {
                 break;
             }
@@ -98,10 +151,18 @@ impl Route {
                 stage: next.stage,
                 pool: &next.pool,
                 is_spilled: true,
+                next: self.behind(place + 1),
             };
             leaving = next.spilled;
         }
         chosen
+    }
+
+    /// The pool behind the one at this place among those that serve.
+    #[inline]
+    fn behind(&self, place: usize) -> Option<&PoolView> {
+        let next = self.further.get(place).or(self.reserve.as_ref());
+        next.map(|next| &*next.pool)
     }
 
     /// What was tried, in order.

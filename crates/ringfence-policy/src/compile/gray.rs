@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use ringfence_core::{Attribute, Match};
+use ringfence_core::{Attribute, Match, did_you_mean};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::{
@@ -84,7 +84,8 @@ fn release_of(name: &str, release: &GrayRelease) -> Result<Release, PolicyError>
         to.push((attribute, Match::one_of(values)));
     }
     if marker_values.is_empty() {
-        let reason = format!("`{marker}` is not in `to`");
+        let known = release.to.keys().map(String::as_str);
+        let reason = format!("`{marker}` is not in `to`{}", did_you_mean(marker, known));
         return Err(PolicyError::new(format!("{path}.marker"), reason));
     }
     Ok(Release {

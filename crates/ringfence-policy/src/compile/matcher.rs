@@ -5,7 +5,11 @@ use std::cell::OnceCell;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header::GetAll};
 use ringfence_core::Attribute;
 
-use super::{index::Wish, key::header_name, text::Text};
+use super::{
+    index::Wish,
+    key::header_name,
+    text::{RegexBudget, Text},
+};
 use crate::{PolicyError, RequestHead, RequestMatch, TextMatch, document::attribute};
 
 /// Headers that are looked up once for all rules.
@@ -27,6 +31,7 @@ impl Matcher {
         written: &RequestMatch,
         path: &str,
         names: &mut HeaderNames,
+        budget: &RegexBudget,
     ) -> Result<Self, PolicyError> {
         let method = |(i, name): (usize, &String)| {
             method(name).map_err(|reason| PolicyError::new(format!("{path}.methods[{i}]"), reason))
@@ -34,15 +39,15 @@ impl Matcher {
         let header = |(name, text): (&String, &TextMatch)| {
             let path = format!("{path}.headers.{name}");
             let slot = names.slot(header_name(name, &path)?);
-            Ok((slot, Text::of(text, &path)?))
+            Ok((slot, Text::of(text, &path, budget)?))
         };
         let tag = |(name, text): (&String, &TextMatch)| {
             Ok((
                 attribute(name),
-                Text::of(text, &format!("{path}.tags.{name}"))?,
+                Text::of(text, &format!("{path}.tags.{name}"), budget)?,
             ))
         };
-        let of_path = |text| Text::of(text, &format!("{path}.path"));
+        let of_path = |text| Text::of(text, &format!("{path}.path"), budget);
         Ok(Self {
             methods: written
                 .methods

@@ -25,7 +25,9 @@ pub use self::warnings::PolicyWarning;
 pub(crate) use self::{
     gray::Release, index::RuleIndex, matcher::HeaderCache, rule::CompiledRule, tenants::TenantTable,
 };
-use self::{matcher::HeaderNames, names::check_names, plans::PlanTable, zone::LocalZone};
+use self::{
+    matcher::HeaderNames, names::check_names, plans::PlanTable, text::RegexBudget, zone::LocalZone,
+};
 use crate::{Mode, PolicyContext, PolicyDocument, PolicyError, Rule, TagAuthority};
 
 /// A checked policy, ready to decide requests.
@@ -70,6 +72,7 @@ impl PolicyDocument {
         let local = LocalZone::of(&self.zone, context)?;
         let mut table = PlanTable::default();
         let mut header_names = HeaderNames::default();
+        let regexes = RegexBudget::default();
         let unmatched = Rule::named(UNMATCHED);
         let written = self.rules.iter().enumerate();
         let written = written.map(|(i, rule)| (rule, format!("rules[{i}]")));
@@ -83,6 +86,7 @@ impl PolicyDocument {
                 releases: &releases,
                 tenants: &tenants,
                 local: &local,
+                regexes: &regexes,
             };
             rules.push(part.compile(&mut table, &mut header_names)?);
         }

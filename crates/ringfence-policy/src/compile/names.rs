@@ -5,6 +5,9 @@ use std::collections::HashSet;
 use super::UNMATCHED;
 use crate::{PolicyDocument, PolicyError};
 
+/// Releases that all rules name together: each costs a comparison with all others.
+const MAX_GRAY: usize = 20_000;
+
 pub(super) fn check_names(document: &PolicyDocument) -> Result<(), PolicyError> {
     let counts = [
         ("rules", document.rules.len(), PolicyDocument::MAX_RULES),
@@ -40,6 +43,11 @@ pub(super) fn check_names(document: &PolicyDocument) -> Result<(), PolicyError> 
                 format!("there is another rule `{name}`"),
             ));
         }
+    }
+    let releases: usize = document.rules.iter().map(|rule| rule.gray.len()).sum();
+    if releases > MAX_GRAY {
+        let reason = format!("all rules together name {releases} releases, allowed are {MAX_GRAY}");
+        return Err(PolicyError::new("rules", reason));
     }
     for name in document.gray.keys() {
         if name.trim().is_empty() {

@@ -4,6 +4,9 @@ use ringfence_core::{PlanId, RoutePlan, RoutePlans};
 
 use crate::PolicyError;
 
+/// Most combinations of a rule, a release that it names and a kind of tenant: each is worked out, even if it then shares the plan
+/// of another.
+const MAX_COMBINATIONS: usize = 100_000;
 /// Most plans. Each has at least one prepared route in every view.
 const MAX_PLANS: usize = 10_000;
 /// Most plans with rings of their own: as many as a balancer keeps pools by default.
@@ -15,10 +18,23 @@ pub(super) struct PlanTable {
     plans: Vec<RoutePlan>,
     /// By what they look like, because plans have no hash.
     known: HashMap<String, PlanId>,
+    combinations: usize,
     own_rings: usize,
 }
 
 impl PlanTable {
+    /// Makes sure that the combinations of a rule are not too many before they are worked out.
+    pub(super) fn announce(&mut self, path: &str, combinations: usize) -> Result<(), PolicyError> {
+        self.combinations = self.combinations.saturating_add(combinations);
+        if self.combinations > MAX_COMBINATIONS {
+            let reason = format!(
+                "the rules up to here have more than {MAX_COMBINATIONS} combinations with the releases that they name and the kinds of tenants"
+            );
+            return Err(PolicyError::new(path, reason));
+        }
+        Ok(())
+    }
+
     pub(super) fn place(
         &mut self,
         plan: RoutePlan,

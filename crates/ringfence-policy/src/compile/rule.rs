@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use http::HeaderName;
 use ringfence_core::{Attribute, PlanId, did_you_mean};
@@ -10,6 +10,7 @@ use super::{
     plans::PlanTable,
     pools::Pools,
     tenants::{Isolation, PlanClass, TenantTable},
+    text::RegexBudget,
     zone::LocalZone,
 };
 use crate::{
@@ -67,6 +68,7 @@ pub(super) struct Part<'a> {
     pub(super) releases: &'a [Release],
     pub(super) tenants: &'a TenantTable,
     pub(super) local: &'a LocalZone,
+    pub(super) regexes: &'a RegexBudget,
 }
 
 impl Part<'_> {
@@ -76,7 +78,10 @@ impl Part<'_> {
         names: &mut HeaderNames,
     ) -> Result<CompiledRule, PolicyError> {
         let Self { rule, path, .. } = self;
-        let matcher = |(i, written)| Matcher::of(written, &format!("{path}.match[{i}]"), names);
+        let matcher = |(i, written)| {
+            let path = format!("{path}.match[{i}]");
+            Matcher::of(written, &path, names, self.regexes)
+        };
         let matchers: Box<[_]> = rule
             .matches
             .iter()
@@ -112,6 +117,7 @@ impl Part<'_> {
     }
 
     fn header_tags(&self) -> Result<Box<[HeaderTag]>, PolicyError> {
+        let mut seen = HashSet::new();
         let tags = self.rule.tags_from_headers.iter().map(|(name, tag)| {
             let path = format!("{}.tags_from_headers.{name}", self.path);
             if tag.tag.trim().is_empty() {
@@ -120,8 +126,16 @@ impl Part<'_> {
                     "a tag needs a name",
                 ));
             }
+            let header = header_name(name, &path)?;
+            if header.as_str().ends_with("-bin") {
+                let reason = "binary metadata is no text, so it cannot name a tag";
+                return Err(PolicyError::new(path, reason));
+            }
+            if !seen.insert(header.clone()) {
+                return Err(PolicyError::new(path, "the header is there twice"));
+            }
             Ok(HeaderTag {
-                header: header_name(name, &path)?,
+                header,
                 attribute: attribute(&tag.tag),
                 trusted: tag.trusted,
             })
@@ -151,7 +165,9 @@ impl Part<'_> {
         table: &mut PlanTable,
     ) -> Result<Box<[PlanId]>, PolicyError> {
         let pools = Pools::of(self, matchers)?;
-        let mut plans = Vec::with_capacity(self.tenants.classes.len() * (gray.len() + 1));
+        let combinations = self.tenants.classes.len().saturating_mul(gray.len() + 1);
+        table.announce(self.path, combinations)?;
+        let mut plans = Vec::with_capacity(combinations);
         for class in &self.tenants.classes {
             let in_gray = gray.iter().map(|place| self.releases.get(*place));
             for release in [None].into_iter().chain(in_gray) {

@@ -64,7 +64,17 @@ impl TenantTable {
             if trimmed.is_empty() {
                 return Err(PolicyError::new("tenants", "a tenant needs a name"));
             }
-            named.insert(trimmed.into(), class(trimmed, *mode)?);
+            if trimmed == "default" {
+                let reason = "`default` stands for the tenants that are not named, so no tenant can have this name";
+                return Err(PolicyError::new("tenants", reason));
+            }
+            if named
+                .insert(trimmed.into(), class(trimmed, *mode)?)
+                .is_some()
+            {
+                let reason = format!("there is another tenant `{trimmed}`");
+                return Err(PolicyError::new("tenants", reason));
+            }
         }
         Ok(Self {
             named,

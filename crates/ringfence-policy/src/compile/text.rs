@@ -1,10 +1,41 @@
+use std::cell::Cell;
+
 use regex::bytes::{Regex, RegexBuilder};
 use ringfence_core::clip;
 
 use crate::{PolicyError, TextMatch};
 
-/// What the program of a regular expression may need, in bytes.
-const REGEX_SIZE: usize = 1 << 20;
+/// What the program of a regular expression may need, in bytes: the least of these that is enough is what it counts.
+const REGEX_SIZES: [usize; 4] = [1 << 14, 1 << 16, 1 << 18, 1 << 20];
+/// What those of a document may need together.
+const ALL_REGEXES: usize = 32 << 20;
+/// What a regular expression may keep for each thread to be faster.
+const REGEX_CACHE: usize = 1 << 18;
+
+/// What is left for the regular expressions of a document.
+#[derive(Debug)]
+pub(super) struct RegexBudget(Cell<usize>);
+
+impl Default for RegexBudget {
+    fn default() -> Self {
+        Self(Cell::new(ALL_REGEXES))
+    }
+}
+
+impl RegexBudget {
+    fn take(&self, size: usize, path: &str) -> Result<(), PolicyError> {
+        match self.0.get().checked_sub(size) {
+            Some(left) => {
+                self.0.set(left);
+                Ok(())
+            }
+            None => {
+                let reason = "the regular expressions up to here need too much memory together";
+                Err(PolicyError::new(path, reason))
+            }
+        }
+    }
+}
 
 /// A checked [`TextMatch`].
 #[derive(Debug)]
@@ -18,7 +49,11 @@ pub(crate) enum Text {
 }
 
 impl Text {
-    pub(super) fn of(written: &TextMatch, path: &str) -> Result<Self, PolicyError> {
+    pub(super) fn of(
+        written: &TextMatch,
+        path: &str,
+        budget: &RegexBudget,
+    ) -> Result<Self, PolicyError> {
         Ok(match written {
             TextMatch::Exact(text) => Self::Exact(text.as_bytes().into()),
             TextMatch::OneOf(texts) => {
@@ -31,7 +66,9 @@ impl Text {
                 Self::OneOf(texts.iter().map(|text| text.as_bytes().into()).collect())
             }
             TextMatch::Prefix(text) => Self::Prefix(text.as_bytes().into()),
-            TextMatch::Regex(pattern) => Self::Regex(regex(pattern, &format!("{path}.regex"))?),
+            TextMatch::Regex(pattern) => {
+                Self::Regex(regex(pattern, &format!("{path}.regex"), budget)?)
+            }
             TextMatch::Present(true) => Self::Present,
             TextMatch::Present(false) => Self::Absent,
         })
@@ -59,14 +96,27 @@ impl Text {
     }
 }
 
-fn regex(pattern: &str, path: &str) -> Result<Regex, PolicyError> {
-    let build = |pattern: &str| {
-        let regex = RegexBuilder::new(pattern).size_limit(REGEX_SIZE).build();
-        regex.map_err(|error| PolicyError::new(path, fault(pattern, &error)))
+fn regex(pattern: &str, path: &str, budget: &RegexBudget) -> Result<Regex, PolicyError> {
+    let whole = format!(r"\A(?:{pattern})\z");
+    let build = |pattern: &str, size: usize| {
+        let mut builder = RegexBuilder::new(pattern);
+        builder.size_limit(size).dfa_size_limit(REGEX_CACHE).build()
     };
-    // On its own first: `a)|(b` would be legal between parentheses.
-    build(pattern)?;
-    build(&format!(r"\A(?:{pattern})\z"))
+    let mut last = None;
+    for size in REGEX_SIZES {
+        // On its own first: `a)|(b` would be legal between parentheses.
+        let built = build(pattern, size).and_then(|_| build(&whole, size));
+        match built {
+            Ok(regex) => {
+                budget.take(size, path)?;
+                return Ok(regex);
+            }
+            Err(error @ regex::Error::CompiledTooBig(_)) => last = Some(error),
+            Err(error) => return Err(PolicyError::new(path, fault(pattern, &error))),
+        }
+    }
+    let reason = last.map_or_else(String::new, |error| fault(pattern, &error));
+    Err(PolicyError::new(path, reason))
 }
 
 /// In one line: the library draws the pattern with a caret under it.
@@ -82,7 +132,7 @@ mod tests {
     use super::*;
 
     fn text(written: &TextMatch) -> Text {
-        Text::of(written, "p").expect("legal")
+        Text::of(written, "p", &RegexBudget::default()).expect("legal")
     }
 
     #[test]
@@ -115,8 +165,20 @@ mod tests {
     #[test]
     fn patterns_are_bounded_and_stand_alone() {
         for pattern in ["a)|(b", "(", r"(?:\pL{100}){100}{100}"] {
-            let error = Text::of(&TextMatch::Regex(pattern.into()), "p").expect_err(pattern);
+            let written = TextMatch::Regex(pattern.into());
+            let error = Text::of(&written, "p", &RegexBudget::default()).expect_err(pattern);
             assert_eq!(error.path(), "p.regex");
         }
+    }
+
+    #[test]
+    fn many_small_patterns_are_legal_and_many_large_ones_are_not() {
+        let legal = |pattern: &str, most: usize| {
+            let (written, budget) = (TextMatch::Regex(pattern.into()), RegexBudget::default());
+            let texts = (0..most).map(|_| Text::of(&written, "p", &budget));
+            texts.take_while(Result::is_ok).count()
+        };
+        assert_eq!(legal("/v1/[a-z]+/[0-9]+", 2_000), 2_000);
+        assert!(legal(r"\w{20}", 200) < 200);
     }
 }

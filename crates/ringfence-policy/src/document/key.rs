@@ -35,13 +35,14 @@ pub enum KeyFrom {
     /// no value can have. Names that end in `-bin` are decoded from base64, padded or not; several values of them are each
     /// preceded by their length in four bytes, least first. A value that is no base64 counts as absent.
     Header(String),
-    /// This cookie; the first of this name.
+    /// This cookie; the first of this name, without quotes around its value.
     Cookie(String),
-    /// This parameter of the query, percent-decoded; the first of this name.
+    /// This parameter of the query, decoded as forms are (percent-escapes, and plus signs for blanks); the first of this name.
+    /// One without an equals sign is empty, so it counts as absent.
     Query(String),
     /// This segment of the path, byte for byte, counted from 0: in `/v1/users/42` segment 2 is `42`.
     PathSegment(u16),
-    /// The IP address of the peer on whose behalf the call is made: request extension
+    /// The IP address of the peer on whose behalf the call is made, as its 4 or 16 bytes: request extension
     /// [`PeerAddress`](crate::PeerAddress).
     Peer,
     /// What the function of [`PolicyContext::with_function`](crate::PolicyContext::with_function) of this name makes of the

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::{
     attribute::attribute,
-    read::{located, read},
+    read::{located, read, within},
 };
 pub use self::{
     gray::{GrayElse, GrayRelease},

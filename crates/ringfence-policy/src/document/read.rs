@@ -19,14 +19,7 @@ impl PolicyDocument {
     /// # Errors
     /// [`PolicyError`] with the place, for a text that is not a document of this format.
     pub fn parse(text: &str) -> Result<Self, PolicyError> {
-        if text.len() > Self::MAX_TEXT {
-            let reason = format!(
-                "{} bytes are too long, allowed are {}",
-                text.len(),
-                Self::MAX_TEXT
-            );
-            return Err(PolicyError::new("", reason));
-        }
+        within(text, Self::MAX_TEXT)?;
         read(text)
     }
 
@@ -42,6 +35,15 @@ impl PolicyDocument {
             .compile(context)
             .map_err(|error| located(error, text))
     }
+}
+
+/// Refuses a text of more bytes than `most`.
+pub(crate) fn within(text: &str, most: usize) -> Result<(), PolicyError> {
+    if text.len() <= most {
+        return Ok(());
+    }
+    let reason = format!("{} bytes are too long, allowed are {most}", text.len());
+    Err(PolicyError::new("", reason))
 }
 
 /// Reads anything that is written like a document.

@@ -14,14 +14,17 @@ pub use self::{
     report::{Cause, DryRun, Move, Place},
     sample::SampleRequest,
 };
-use crate::{CompiledPolicy, Decides, Evaluation, RequestHead, RoutingKey, place::route_of};
+use crate::{
+    CompiledPolicy, Decides, Evaluation, MissingKey, RequestHead, RoutingKey, place::route_of,
+};
 
 /// Moves that are told one by one.
 const MAX_EXAMPLES: usize = 100;
 
 /// Compares two policies on the same instances: which of the requests would go elsewhere, and why. Requests that the policy
 /// does not decide (because it is off, or their key is not in `enforce_percent`) go by the settings' routing and by their
-/// [`RoutingKey`]; in observe mode the policy is compared as if it decided.
+/// [`RoutingKey`]; in observe mode the policy is compared as if it decided. Without a key no instance can be told, only the pool,
+/// or that the rule refuses the request.
 ///
 /// `snapshot` holds the instances, all of which count with the health that they are registered with, and `config` says how rings
 /// are made and who goes where without a policy: [`View::snapshot`] and [`View::config`] of a running balancer, or what you make
@@ -123,11 +126,21 @@ impl Placed {
         let route = route_of(view, evaluation.plan, &evaluation.tags);
         let key = evaluation.key_bytes();
         let gray = evaluation.gray.as_ref();
-        Self {
+        let placed = Self {
             rule: evaluation.rule().to_owned(),
             gray: gray.map(|gray| gray.release.to_owned()),
             ..Self::on(&route, key, evaluation.salt)
+        };
+        match (key, evaluation.missing_key) {
+            (None, Some(MissingKey::Reject)) => placed.refused(),
+            _ => placed,
         }
+    }
+
+    fn refused(mut self) -> Self {
+        self.place.pool = None;
+        self.keyless = None;
+        self
     }
 
     fn by_baseline(view: &View, head: &RequestHead<'_>) -> Self {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     PolicyError, RoutingKey,
-    document::{attribute, read},
+    document::{attribute, read, within},
 };
 
 /// A request for a [dry run](crate::dry_run), as it is written in a file.
@@ -38,6 +38,9 @@ impl Default for SampleRequest {
 }
 
 impl SampleRequest {
+    /// Longest list that is read: 16 MiB, and at most some 100,000 requests.
+    pub const MAX_LIST: usize = 16 << 20;
+
     /// A request with this key.
     #[must_use]
     pub fn from_key(key: impl Into<String>) -> Self {
@@ -61,8 +64,9 @@ impl SampleRequest {
     /// ```
     ///
     /// # Errors
-    /// [`PolicyError`] with the place, for a text that is no such list.
+    /// [`PolicyError`] with the place, for a text that is no such list or longer than [`MAX_LIST`](Self::MAX_LIST).
     pub fn parse_list(text: &str) -> Result<Vec<Self>, PolicyError> {
+        within(text, Self::MAX_LIST)?;
         read(text)
     }
 

@@ -161,3 +161,15 @@ fn bad_samples_are_errors() {
         assert!(sample.to_request().is_err(), "{sample:?}");
     }
 }
+
+/// No key, and so no instance before or after: but one of them serves it, and the other does not.
+#[test]
+fn who_is_refused_without_a_key_moves() {
+    let rule = |missing: &str| format!("rules: [{{ name: all{missing} }}]");
+    let requests = [SampleRequest::default().to_request().expect("legal")];
+    let moved = |old: &str, new: &str| compare(&rule(old), &rule(new), &requests).moved;
+    assert_eq!(moved("", ", missing_key: reject"), 1);
+    assert_eq!(moved(", missing_key: reject", ", missing_key: p2c"), 1);
+    assert_eq!(moved(", missing_key: reject", ", missing_key: reject"), 0);
+    assert_eq!(moved("", ", missing_key: random"), 0, "the same pool");
+}

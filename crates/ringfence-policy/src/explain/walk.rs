@@ -1,3 +1,5 @@
+use std::ptr;
+
 use ringfence_core::{PlanId, StepVerdict, TagValues, View};
 
 use super::{Refusal, StageExplanation, StepExplanation};
@@ -5,6 +7,9 @@ use crate::{MissingKey, place::route_of};
 
 /// Most instances of a walk that are told.
 const MAX_STEPS: usize = 256;
+
+/// What is said of a candidate that is not in the chosen pool.
+const BEYOND: &str = "candidate of a later pool";
 
 /// What is asked of the view.
 pub(super) struct Wish<'a> {
@@ -41,11 +46,15 @@ impl Walk {
         if let (Some(chosen), Some(key)) = (&chosen, wish.key) {
             let place = chosen.pool.hash_key(key, wish.salt);
             hash = Some(format!("{:016x}", place.get()));
-            let members = chosen.pool.walk(place).take(wish.attempts);
-            let instances = members.filter_map(|member| chosen.pool.pool().instance(member));
-            candidates.extend(instances.map(|instance| instance.id().to_string()));
-            let walked = view.steps(chosen.pool, place, wish.attempts);
-            let walked = walked.take(MAX_STEPS);
+            let tried: Vec<_> = chosen.walk(key, wish.salt, wish.attempts).collect();
+            let (own, beyond): (Vec<_>, Vec<_>) = tried
+                .iter()
+                .filter_map(|(pool, member)| {
+                    let id = pool.pool().instance(*member)?.id().to_string();
+                    Some((ptr::eq(*pool, chosen.pool), id))
+                })
+                .partition(|(is_own, _)| *is_own);
+            let walked = view.steps(chosen.pool, place, own.len()).take(MAX_STEPS);
             for step in walked.take_while(|step| step.verdict != StepVerdict::BeyondAttempts) {
                 if let Some(instance) = view.snapshot().instances().get(step.place) {
                     steps.push(StepExplanation {
@@ -54,6 +63,11 @@ impl Walk {
                     });
                 }
             }
+            steps.extend(beyond.iter().map(|(_, instance)| StepExplanation {
+                instance: instance.clone(),
+                verdict: BEYOND,
+            }));
+            candidates.extend(own.into_iter().chain(beyond).map(|(_, id)| id));
         }
         let refused = match (&chosen, wish.key) {
             (None, _) => Some(Refusal::NoInstances),

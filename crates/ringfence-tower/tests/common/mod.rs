@@ -109,7 +109,7 @@ pub fn instance(id: &str, address: &str) -> Instance {
     instance.build().expect("a valid instance")
 }
 
-pub async fn until(condition: impl Fn() -> bool) {
+pub async fn until(mut condition: impl FnMut() -> bool) {
     while !condition() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }

@@ -64,8 +64,10 @@ impl<'de, V: Deserialize<'de>> Visitor<'de> for EntriesVisitor<V> {
 pub(super) fn read(text: &str) -> Result<Document, InstancesFileError> {
     let options = serde_saphyr::options! {
         with_snippet: false,
-        // The default suits small configurations; a file of 16 MiB has more nodes.
         budget: serde_saphyr::budget! {
+            // A file needs some eight levels, and the reader stack for each.
+            max_depth: 16,
+            // The default suits small configurations; a file of 16 MiB has more nodes.
             max_nodes: 8_000_000,
             max_events: 16_000_000,
         },

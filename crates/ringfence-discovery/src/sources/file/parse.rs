@@ -245,4 +245,6 @@ fn boolean(text: &str) -> Option<bool> {
 }
 
 #[cfg(test)]
+mod deep;
+#[cfg(test)]
 mod tests;

@@ -43,16 +43,34 @@ fn what_does_not_fit_together_is_refused_with_its_place() {
             "`marker` must say",
         ),
         (
-            "gray:\n  r: { to: { a: x }, marker: b }",
+            "gray:\n  r: { to: { lane: x, disk: z }, marker: lan }",
             "gray.r.marker",
             3,
-            "`b` is not in `to`",
+            "`lan` is not in `to`, did you mean `lane`?",
         ),
         (
             "gray:\n  r: { to: { tenant: x } }",
             "gray.r.to.tenant",
             3,
             "cannot be a release",
+        ),
+        (
+            "tenants:\n  acme: { mode: shared }\n  'acme ': { mode: dedicated }",
+            "tenants",
+            2,
+            "there is another tenant `acme`",
+        ),
+        (
+            "rules:\n- name: a\n  tags_from_headers: { x-t: { tag: tenant }, X-T: { tag: tenant, trusted: true } }",
+            "rules[0].tags_from_headers.x-t",
+            4,
+            "the header is there twice",
+        ),
+        (
+            "rules:\n- name: a\n  tags_from_headers: { x-t-bin: { tag: tenant, trusted: true } }",
+            "rules[0].tags_from_headers.x-t-bin",
+            4,
+            "binary metadata",
         ),
         (
             "tenants:\n  default: { mode: own_ring }",

@@ -1,4 +1,5 @@
 mod any;
+mod deep;
 mod messages;
 
 use super::*;

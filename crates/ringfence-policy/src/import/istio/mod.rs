@@ -7,8 +7,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    KeyFrom, KeySource, PolicyError, Rule,
-    document::{located, read},
+    KeyFrom, KeySource, PolicyDocument, PolicyError, Rule,
+    compile::UNMATCHED,
+    document::{located, read, within},
 };
 
 /// What an Istio `DestinationRule` says of consistent hashing, see [`istio_destination_rule`].
@@ -65,8 +66,10 @@ impl IstioImport {
 /// ```
 ///
 /// # Errors
-/// [`PolicyError`] with the place, for a text that is no such rule, and where more than one source of the key is set.
+/// [`PolicyError`] with the place, for a text that is no such rule or longer than
+/// [`PolicyDocument::MAX_TEXT`], and where more than one source of the key is set.
 pub fn istio_destination_rule(text: &str) -> Result<IstioImport, PolicyError> {
+    within(text, PolicyDocument::MAX_TEXT)?;
     let object: Object = read(text)?;
     import(object).map_err(|error| located(error, text))
 }
@@ -110,6 +113,7 @@ fn import(object: Object) -> Result<IstioImport, PolicyError> {
     let from = key_source(&hash, &mut notes)?;
     let minimum_ring_size = ring_size(&hash, &mut notes)?;
     let name = object.metadata.and_then(|metadata| metadata.name);
+    let name = name.filter(|name| !matches!(name.trim(), "" | UNMATCHED));
     Ok(IstioImport {
         rule: Rule {
             key: from.into_iter().map(KeySource::from).collect(),

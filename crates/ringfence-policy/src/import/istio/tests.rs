@@ -128,3 +128,29 @@ fn what_is_beside_the_hash_is_noted_and_the_hash_of_a_port_is_refused_with_its_p
         "{error}"
     );
 }
+
+#[test]
+fn what_is_imported_can_be_compiled_whatever_its_name() {
+    for name in ["ratings", "default", " "] {
+        let text = format!(
+            "metadata: {{ name: '{name}' }}\n{}",
+            rule("httpHeaderName: x-user")
+        );
+        let import = istio_destination_rule(&text).expect("legal");
+        let document = PolicyDocument::default().with_rule(import.rule);
+        document.compile(&crate::PolicyContext::new()).expect(name);
+    }
+}
+
+#[test]
+fn settings_of_single_ports_are_not_passed_over_in_silence() {
+    let ports =
+        "    portLevelSettings: [{ port: { number: 80 }, loadBalancer: { simple: RANDOM } }]\n";
+    let text = format!("{}{ports}", rule("httpHeaderName: x-user"));
+    let import = istio_destination_rule(&text).expect("legal");
+    assert!(
+        import.notes[0].contains("portLevelSettings"),
+        "{:?}",
+        import.notes
+    );
+}

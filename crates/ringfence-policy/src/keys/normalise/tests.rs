@@ -82,6 +82,25 @@ fn what_is_no_text_stays() {
     }
 }
 
+/// Keys come with requests, whose threads may have little stack.
+#[test]
+fn json_that_is_nested_deeply_needs_little_stack() {
+    let worker = std::thread::Builder::new()
+        .stack_size(256 * 1_024)
+        .spawn(|| {
+            for depth in [10, 100, 127, 128, 10_000, 500_000] {
+                for (open, close) in [("[", "]"), (r#"{"a":"#, "}")] {
+                    let key = format!("{}1{}", open.repeat(depth), close.repeat(depth));
+                    assert_eq!(
+                        apply(Normaliser::JsonCanonical, key.as_bytes()),
+                        key.as_bytes()
+                    );
+                }
+            }
+        });
+    worker.expect("a thread").join().expect("no panic");
+}
+
 fn json() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("null".to_owned()),
@@ -110,6 +129,7 @@ fn key() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         prop::collection::vec(any::<u8>(), 0..300),
         "[%0-9a-fA-F/ ]{0,200}".prop_map(String::into_bytes),
+        any::<String>().prop_map(String::into_bytes),
         "\\PC{0,100}".prop_map(String::into_bytes),
         "[a-zäöü\u{300}-\u{310} \t/]{0,60}".prop_map(String::into_bytes),
         "[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}".prop_map(String::into_bytes),
