@@ -229,6 +229,9 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(error) = self.pick_error() {
             // It names the service, and what the registry's error shows of its cause.
+            if let Some(rule) = &self.0.rule {
+                write!(f, "rule `{rule}`: ")?;
+            }
             return fmt::Display::fmt(error, f);
         }
         write!(f, "service `{}`", self.0.service)?;
@@ -248,9 +251,8 @@ impl fmt::Display for Error {
             let separator = if index == 0 { ": " } else { "; " };
             write!(f, "{separator}{attempt}")?;
         }
-        // The attempts tell their causes themselves, and of a missing key there is no more to tell.
+        // The attempts tell their causes themselves.
         match &self.0.source {
-            Some(_) if self.0.kind == ErrorKind::KeyRequired => Ok(()),
             Some(source) if self.0.attempts.is_empty() => write!(f, ": {}", Causes(&**source)),
             _ => Ok(()),
         }
