@@ -152,7 +152,10 @@ proptest! {
             prop_assert!(prepared.stages().contains(stage));
         }
         if let Some(chosen) = route.choose(evaluation.key_bytes(), || 0) {
-            for instance in chosen.pool.pool().iter() {
+            // The last attempt is for the pool behind.
+            let pools = [Some(chosen.pool), chosen.next];
+            let all = || pools.into_iter().flatten().flat_map(|pool| pool.pool().iter());
+            for instance in all() {
                 let version = instance.version();
                 prop_assert!(is_in || version != Some("v2"), "not in the release, but on {instance:?}");
                 let is_asked = version == Some(asked);
@@ -164,7 +167,11 @@ proptest! {
                 }
             }
             if let Some((_, TenantMode::Dedicated { strict: true })) = evaluation.tenant {
-                prop_assert!(chosen.pool.pool().iter().all(|instance| instance.tag("tenant") == Some(tenant)));
+                prop_assert!(all().all(|instance| instance.tag("tenant") == Some(tenant)));
+            }
+            let fails = document.gray.get("next").is_some_and(|release| release.otherwise == GrayElse::Fail);
+            if is_in && fails {
+                prop_assert!(all().all(|instance| instance.version() == Some("v2")));
             }
         }
     }
