@@ -143,7 +143,8 @@ rules: [{ name: a, gray: [next], tags_from_headers: { x-tenant: { tag: tenant } 
             request.headers_mut().insert("x-tenant", tenant);
         };
         let other = by(&TagAuthority::new());
-        let cases: [(&dyn Fn(&mut Request<()>), [usize; 3]); 4] = [
+        type Prepare<'a> = &'a dyn Fn(&mut Request<()>);
+        let cases: [(Prepare<'_>, [usize; 3]); 4] = [
             (&by(&authority), [1, 0, 0]),
             (&program, [1, 0, 0]),
             (&client, [1, 1, 0]),
