@@ -77,7 +77,7 @@ impl Balancer {
     }
 
     /// Explains how the request is decided, from its key to the instances that are tried. Where no policy is in force, it
-    /// explains what the balancer does by its own [`routing`](BalancerConfig::routing), with the key of the extension
+    /// explains what the balancer does by its own [`routing`](crate::BalancerConfig::routing), with the key of the extension
     /// [`RoutingKey`](ringfence_policy::RoutingKey) and the tags of [`RequestTags`](ringfence_core::RequestTags).
     ///
     /// What is drawn at random cannot be foreseen: without a key the instance, and whether it spills.
