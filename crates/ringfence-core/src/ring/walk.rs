@@ -29,12 +29,6 @@ impl<'a, P: FnMut(u32) -> bool> Walk<'a, P> {
             given: Given::default(),
         }
     }
-
-    /// Ends after this many points.
-    pub(crate) fn looking_at(mut self, points: usize) -> Self {
-        self.points_left = self.points_left.min(points);
-        self
-    }
 }
 
 impl<P: FnMut(u32) -> bool> Iterator for Walk<'_, P> {

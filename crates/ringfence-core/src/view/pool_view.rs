@@ -212,13 +212,23 @@ impl PoolView {
         key: KeyHash,
         pool: &'a Self,
     ) -> impl Iterator<Item = u32> + use<'a> {
+        let is_wanted = move |place| {
+            self.member_of(place)
+                .filter(|&member| self.is_usable(member) && self.is_outside(member, pool))
+        };
+        let mut left = SIGHT;
         self.any_ring()
-            .walk_at_most(self.eligible.len(), key, |place| {
-                self.member_of(place)
-                    .is_some_and(|member| self.is_usable(member) && self.is_outside(member, pool))
+            .walk_at_most(self.eligible.len(), key, move |place| {
+                // Others' points do not count: with and without a ring of its own the pool sees as far.
+                if self.member_of(place).is_none() {
+                    return false;
+                }
+                let is_in_sight = left > 0;
+                left = left.saturating_sub(1);
+                // The first one out of sight is let through, and ends the walk unless it is wanted.
+                !is_in_sight || is_wanted(place).is_some()
             })
-            .looking_at(SIGHT)
-            .filter_map(|place| self.member_of(place))
+            .map_while(is_wanted)
     }
 
     /// One of the usable members that are not in `pool`.

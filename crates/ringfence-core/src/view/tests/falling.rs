@@ -124,3 +124,15 @@ fn requests_without_a_key_have_one_too() {
         .collect();
     assert_eq!(drawn, ["b0", "b1", "b2"].map(str::to_owned).into());
 }
+
+/// The ring of a pool and that of all instances have other points between the same ones.
+#[test]
+fn a_rare_instance_is_looked_for_as_far_with_and_without_a_ring_of_its_own() {
+    let not_c = StageTemplate::any().and(Attribute::Zone, Match::is_not("c"));
+    let fleet = fleet(&[("a", 30), ("b", 1), ("c", 90)]);
+    let view = view([zone(true), not_c], fleet);
+    let all: BTreeSet<_> = (0..500)
+        .map(|n| tried(&view, &format!("k{n}"), 3))
+        .collect();
+    assert_eq!(all, ["aaa", "aab"].map(str::to_owned).into());
+}
