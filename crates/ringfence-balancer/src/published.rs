@@ -124,10 +124,10 @@ mod tests {
             ViewConfig::default(),
             plans(),
             Arc::clone(&snapshot),
-            |_| false,
+            |_| None,
         );
-        let second = first.next(plans(), Arc::clone(&snapshot), [], |_| false);
-        let late = first.next(plans(), snapshot, [], |_| false);
+        let second = first.next(plans(), Arc::clone(&snapshot), [], |_| None);
+        let late = first.next(plans(), snapshot, [], |_| None);
         let cell = ViewCell::default();
         assert!(cell.publish(state(first)));
         assert!(cell.publish(state(second)));
@@ -146,7 +146,7 @@ mod tests {
             ViewConfig::default(),
             plans,
             snapshot,
-            |_| false,
+            |_| None,
         )));
         assert_eq!(epoch(&cell), None);
     }

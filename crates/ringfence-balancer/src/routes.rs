@@ -164,8 +164,8 @@ mod tests {
         assert!(cache.prepare([tags("a"), tags("b")]));
         assert!(!cache.prepare([tags("a")]));
         let (plans, snapshot) = (RoutePlans::default(), Arc::new(Snapshot::empty()));
-        let view = View::first(ViewConfig::default(), plans.clone(), snapshot, |_| false);
-        let view = view.next(plans, Arc::clone(view.snapshot()), cache.keys(), |_| false);
+        let view = View::first(ViewConfig::default(), plans.clone(), snapshot, |_| None);
+        let view = view.next(plans, Arc::clone(view.snapshot()), cache.keys(), |_| None);
         let a = view.route(PlanId::ROUTING, tags("a").tags());
         a.expect("prepared").mark_used();
         cache.note_used(&view);

@@ -140,7 +140,8 @@ impl Status {
         let report = shared.report();
         let counters = &shared.counters;
         let seats = state.as_ref().map_or(&[][..], |state| &state.seats);
-        let is_usable = |seat: &&Arc<Seat>| seat.instance.is_usable() && !seat.node.is_ejected();
+        let is_usable =
+            |seat: &&Arc<Seat>| seat.instance.is_usable() && seat.node.absence().is_none();
         let view = state.as_ref().map(|state| &state.view);
         let count_pools = |in_panic: bool| {
             view.map_or(0, |view| {

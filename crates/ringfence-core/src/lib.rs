@@ -62,5 +62,7 @@ pub use self::{
         StageTemplate, TagRouting, TagRule, TagValues,
     },
     snapshot::{InstanceChange, Snapshot, SnapshotDiff},
-    view::{Chosen, PoolView, Route, StageOutcome, StepVerdict, View, ViewConfig, WalkStep},
+    view::{
+        Absence, Chosen, PoolView, Route, StageOutcome, StepVerdict, View, ViewConfig, WalkStep,
+    },
 };

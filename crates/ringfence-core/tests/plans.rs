@@ -8,9 +8,9 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use proptest::prelude::*;
 use ringfence_core::{
-    Attribute, Instance, KeyHash, Match, PlanId, PoolView, RequestTags, RingConfig, RoutePlan,
-    RoutePlans, ShardSeed, Snapshot, Spill, StageTemplate, StepVerdict, TagRouting, View,
-    ViewConfig,
+    Absence, Attribute, Instance, KeyHash, Match, PlanId, PoolView, RequestTags, RingConfig,
+    RoutePlan, RoutePlans, ShardSeed, Snapshot, Spill, StageTemplate, StepVerdict, TagRouting,
+    View, ViewConfig,
 };
 
 const VERSIONS: [&str; 4] = ["", "stable", "gray", "canary"];
@@ -19,8 +19,8 @@ const TENANTS: [&str; 3] = ["", "acme", "globex"];
 const PLAN: usize = 0;
 
 /// Every fourth is ejected.
-fn is_out(place: usize) -> bool {
-    place % 4 == 3
+fn is_out(place: usize) -> Option<Absence> {
+    (place % 4 == 3).then_some(Absence::Ejected)
 }
 
 fn instances() -> impl Strategy<Value = Snapshot> {

@@ -8,8 +8,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use proptest::prelude::*;
 use ringfence_core::{
-    Instance, KeyHash, PlanId, Pool, RequestTags, Ring, RingConfig, RoutePlans, Selector, Snapshot,
-    View, ViewConfig,
+    Absence, Instance, KeyHash, PlanId, Pool, RequestTags, Ring, RingConfig, RoutePlans, Selector,
+    Snapshot, View, ViewConfig,
 };
 
 /// Ids with weights; `drained` ones have weight 0.
@@ -170,8 +170,8 @@ proptest! {
                 .expect("legal")
         }).collect();
         let tags = RequestTags::new().with_version(VERSIONS[usize::from(ask.0)]).with_zone(ZONES[usize::from(ask.1)]);
-        let bare = View::first(ViewConfig::default(), RoutePlans::default(), Arc::new(snapshot), |index| index % 5 == 4);
-        let prepared = bare.next(RoutePlans::default(), Arc::clone(bare.snapshot()), [tags.clone().into()], |index| index % 5 == 4);
+        let bare = View::first(ViewConfig::default(), RoutePlans::default(), Arc::new(snapshot), |index| (index % 5 == 4).then_some(Absence::Ejected));
+        let prepared = bare.next(RoutePlans::default(), Arc::clone(bare.snapshot()), [tags.clone().into()], |index| (index % 5 == 4).then_some(Absence::Ejected));
         let (resolved, prepared) = (bare.resolve(&tags.clone().into()), prepared.route(PlanId::ROUTING, &tags).expect("prepared"));
         prop_assert_eq!(resolved.stages(), prepared.stages());
         match (resolved.chosen(), prepared.chosen()) {
@@ -200,7 +200,7 @@ proptest! {
             .build();
         if let Ok(instance) = built {
             let snapshot = Arc::new(Snapshot::new([instance]));
-            let view = View::first(ViewConfig::default(), RoutePlans::default(), snapshot, |_| false);
+            let view = View::first(ViewConfig::default(), RoutePlans::default(), snapshot, |_| None);
             let _ = view.resolve(&RequestTags::new().with_version(&text).with_tag(&id, &text).into());
         }
         let _ = address.parse::<ringfence_core::Address>();

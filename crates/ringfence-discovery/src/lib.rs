@@ -68,6 +68,7 @@ mod document;
 mod error;
 mod event;
 mod mapping;
+mod probe;
 #[cfg(feature = "register")]
 mod register;
 mod service;
@@ -93,6 +94,7 @@ pub use self::{
     error::{DiscoveryError, ErrorKind},
     event::{Accepted, Event, HoldReason, HoldStatus, WatchCounters, WatchStatus},
     mapping::{Field, FieldMapping, FieldSource, ID_KEY, Mapped, RegistryRecord, TagPolicy},
+    probe::{Probe, ProbeError, TcpProbe},
     service::ServiceKey,
     sources::{MemoryRegistry, RegistryError, StaticDiscovery},
     stream::{BoxFuture, BoxStream, unfold},

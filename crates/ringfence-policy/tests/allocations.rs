@@ -51,7 +51,7 @@ fn deciding_and_finding_the_route_allocate_nothing() {
         ViewConfig::default(),
         plans.clone(),
         Arc::new(Snapshot::new([instance])),
-        |_| false,
+        |_| None,
     );
     let request = |tenant: &str| {
         let mut request = Request::post("/c/d?user=1")
@@ -76,9 +76,7 @@ fn deciding_and_finding_the_route_allocate_nothing() {
             .evaluate(&RequestHead::of(&request), 7)
             .expect("not off");
         let key = first.key(warm.plan, &warm.tags);
-        let view = first.next(plans.clone(), Arc::clone(first.snapshot()), [key], |_| {
-            false
-        });
+        let view = first.next(plans.clone(), Arc::clone(first.snapshot()), [key], |_| None);
         let info = allocations(|| {
             let head = RequestHead::of(&request);
             let evaluation = policy.evaluate(&head, 7).expect("not off");

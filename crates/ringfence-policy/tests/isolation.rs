@@ -118,7 +118,7 @@ fn view(policy: &CompiledPolicy, rows: &[Row]) -> View {
         ViewConfig::default(),
         policy.plans().clone(),
         snapshot,
-        |_| false,
+        |_| None,
     )
 }
 
@@ -201,7 +201,7 @@ fn a_shard_that_fails_takes_nobody_else_with_it() {
             .extensions_mut()
             .insert(RequestTags::new().with_tenant("acme"));
         let ids = |snapshot: Arc<Snapshot>| {
-            let view = View::first(config.clone(), policy.plans().clone(), snapshot, |_| false);
+            let view = View::first(config.clone(), policy.plans().clone(), snapshot, |_| None);
             let evaluation = policy.evaluate(&RequestHead::of(&request), 0);
             let evaluation = evaluation.expect("not off");
             let route = view.resolve(&view.key(evaluation.plan, &evaluation.tags));

@@ -20,7 +20,7 @@ fn view(policy: &CompiledPolicy, instances: Vec<Instance>) -> View {
         ViewConfig::default(),
         policy.plans().clone(),
         snapshot,
-        |_| false,
+        |_| None,
     )
 }
 

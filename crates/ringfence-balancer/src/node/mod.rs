@@ -8,24 +8,26 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod totals;
+mod withheld;
 
 use std::sync::{
     Arc,
     atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
-use ringfence_core::{Address, Instance, InstanceId, Scheme};
+use ringfence_core::{Absence, Address, Instance, InstanceId, Scheme};
 
-use self::attachment::Attachments;
 pub use self::{
     attachment::AttachmentKey,
     in_flight::InFlight,
     outcome::{FailureKind, Outcome},
 };
+use self::{attachment::Attachments, withheld::Withholdings};
 pub(crate) use self::{
     failures::{FailureSender, failure_channel},
     table::NodeTable,
     totals::NodeTotals,
+    withheld::Withheld,
 };
 
 /// What makes two records of a registry the same running server.
@@ -87,6 +89,7 @@ pub struct Node {
     era: AtomicU32,
     /// Successes since the last ejection; only counted while they matter.
     successes: AtomicU64,
+    withheld: Withholdings,
     attachments: Attachments,
     failures: failures::FailureReporter,
     totals: Arc<NodeTotals>,
@@ -101,6 +104,7 @@ impl Node {
             consecutive_failures: AtomicU32::new(0),
             era: AtomicU32::new(0),
             successes: AtomicU64::new(0),
+            withheld: Withholdings::default(),
             attachments: Attachments::default(),
             failures: failures::FailureReporter::new(failures),
             totals,
@@ -135,6 +139,19 @@ impl Node {
     #[must_use]
     pub fn is_ejected(&self) -> bool {
         self.era().is_ejected()
+    }
+
+    /// Why the instance gets no requests, if it gets none.
+    pub(crate) fn absence(&self) -> Option<Absence> {
+        if self.is_ejected() {
+            return Some(Absence::Ejected);
+        }
+        self.withheld.first().map(Absence::from)
+    }
+
+    /// Withholds requests for this reason, or no longer. Returns whether that was a change. Only the balancer's task calls it.
+    pub(crate) fn withhold(&self, why: Withheld, withhold: bool) -> bool {
+        self.withheld.set(why, withhold)
     }
 
     /// What a layer keeps with this node, made by `init` at the first call for the key. It is

@@ -179,13 +179,10 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn build(self) -> View {
-        let is_out = |index: usize| {
-            let seat = self.seats.get(index);
-            seat.is_some_and(|seat| seat.node.is_ejected())
-        };
+        let absence = |index: usize| self.seats.get(index)?.node.absence();
         match self.before {
-            Some(before) => before.next(self.plans, self.snapshot, self.routes, is_out),
-            None => View::first(self.config, self.plans, self.snapshot, is_out),
+            Some(before) => before.next(self.plans, self.snapshot, self.routes, absence),
+            None => View::first(self.config, self.plans, self.snapshot, absence),
         }
     }
 }

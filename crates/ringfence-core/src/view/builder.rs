@@ -4,8 +4,8 @@ use std::{
 };
 
 use super::{
-    PoolView, Route, View, ViewConfig, judge::Standing, pool_view::Usability, table::RouteTable,
-    twins::Twins,
+    Absence, PoolView, Route, View, ViewConfig, judge::Standing, pool_view::Usability,
+    table::RouteTable, twins::Twins,
 };
 use crate::{
     pool::{Pool, PoolSpec, Selector, TagIndex},
@@ -23,8 +23,8 @@ pub(super) struct Builder<'a> {
     routing: Arc<RoutePlan>,
     plans: RoutePlans,
     snapshot: Arc<Snapshot>,
-    /// By place in the snapshot: whether the instance there is ejected.
-    out: Arc<[bool]>,
+    /// By place in the snapshot: why the instance there gets no requests.
+    out: Arc<[Option<Absence>]>,
     index: Arc<TagIndex>,
     previous: Option<&'a View>,
     /// Whether a number stands for the same plan in the previous view.
@@ -43,7 +43,7 @@ impl<'a> Builder<'a> {
         plans: RoutePlans,
         snapshot: Arc<Snapshot>,
         previous: Option<&'a View>,
-        is_out: &dyn Fn(usize) -> bool,
+        absence: &dyn Fn(usize) -> Option<Absence>,
     ) -> Self {
         let everything = Pool::select(&snapshot, &Selector::any());
         let whole = match previous {
@@ -58,7 +58,7 @@ impl<'a> Builder<'a> {
         };
         Self {
             index,
-            out: (0..snapshot.len()).map(is_out).collect(),
+            out: (0..snapshot.len()).map(absence).collect(),
             routing: match previous {
                 Some(previous) => Arc::clone(&previous.routing),
                 None => Arc::new(config.routing().clone().into()),
@@ -264,6 +264,8 @@ impl<'a> Builder<'a> {
     }
 
     fn usability(&self, pool: &Pool) -> Usability {
-        Usability::of(pool, &|index| self.out.get(index).copied().unwrap_or(false))
+        Usability::of(pool, &|index| {
+            self.out.get(index).is_some_and(Option::is_some)
+        })
     }
 }

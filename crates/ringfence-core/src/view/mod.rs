@@ -1,5 +1,6 @@
 //! The immutable thing that requests read.
 
+mod absence;
 mod builder;
 mod config;
 mod judge;
@@ -14,13 +15,14 @@ mod twins;
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use self::{builder::Builder, table::RouteTable, twins::Twins};
 pub use self::{
+    absence::Absence,
     config::ViewConfig,
     pool_view::PoolView,
     route::{Chosen, Route, StageOutcome},
     steps::{StepVerdict, WalkStep},
 };
+use self::{builder::Builder, table::RouteTable, twins::Twins};
 use crate::{
     pool::{PoolSpec, TagIndex},
     ring::Ring,
@@ -39,7 +41,7 @@ use crate::{
 ///     Instance::builder("stable-1", "10.0.0.1:80").build()?,
 ///     Instance::builder("gray-1", "10.0.0.2:80").version("gray").build()?,
 /// ]));
-/// let view = View::first(ViewConfig::default(), RoutePlans::default(), snapshot, |_| false);
+/// let view = View::first(ViewConfig::default(), RoutePlans::default(), snapshot, |_| None);
 /// let key = view.config().ring().hash_key(b"user-1");
 ///
 /// let owner = |tags: &RequestTags| {
@@ -59,8 +61,8 @@ pub struct View {
     routing: Arc<RoutePlan>,
     plans: RoutePlans,
     snapshot: Arc<Snapshot>,
-    /// By place in the snapshot: whether the instance there is ejected.
-    out: Arc<[bool]>,
+    /// By place in the snapshot: why the instance there gets no requests.
+    out: Arc<[Option<Absence>]>,
     index: Arc<TagIndex>,
     /// The ring of all instances.
     whole: Arc<Ring>,
@@ -72,15 +74,15 @@ pub struct View {
 }
 
 impl View {
-    /// The view of a first snapshot: epoch 1, with the routes of untagged requests. `is_out` says of a place in
-    /// [`Snapshot::instances`] whether the instance there is ejected.
+    /// The view of a first snapshot: epoch 1, with the routes of untagged requests. `absence` says of a place in
+    /// [`Snapshot::instances`] why the instance there gets no requests, if it is to get none.
     pub fn first(
         config: ViewConfig,
         plans: RoutePlans,
         snapshot: Arc<Snapshot>,
-        is_out: impl Fn(usize) -> bool,
+        absence: impl Fn(usize) -> Option<Absence>,
     ) -> Self {
-        Builder::new(Arc::new(config), plans, snapshot, None, &is_out).build(1, [])
+        Builder::new(Arc::new(config), plans, snapshot, None, &absence).build(1, [])
     }
 
     /// The view that follows this one: its epoch is one higher. Rings whose members and weights did not change are kept,
@@ -91,10 +93,10 @@ impl View {
         plans: RoutePlans,
         snapshot: Arc<Snapshot>,
         routes: impl IntoIterator<Item = RouteKey>,
-        is_out: impl Fn(usize) -> bool,
+        absence: impl Fn(usize) -> Option<Absence>,
     ) -> Self {
         let config = Arc::clone(&self.config);
-        Builder::new(config, plans, snapshot, Some(self), &is_out)
+        Builder::new(config, plans, snapshot, Some(self), &absence)
             .build(self.epoch.saturating_add(1), routes)
     }
 

@@ -11,7 +11,7 @@ use crate::{
 pub struct PoolView {
     pool: Arc<Pool>,
     ring: PoolRing,
-    /// A bit for each member: takes traffic, is healthy and not ejected.
+    /// A bit for each member: takes traffic, is healthy and not [absent](super::Absence).
     usable: Box<[u64]>,
     standing: Standing,
     /// Members that requests may go to now: the usable ones, or in panic all that take traffic.
@@ -154,7 +154,7 @@ impl PoolView {
         }
     }
 
-    /// Whether a member takes traffic, is healthy and is not ejected.
+    /// Whether a member takes traffic, is healthy and is not [absent](super::Absence).
     #[must_use]
     pub fn is_usable(&self, member: u32) -> bool {
         self.usable
@@ -269,7 +269,7 @@ pub(super) struct Usability {
 }
 
 impl Usability {
-    /// `is_out` says of a place in the snapshot whether the instance there is ejected.
+    /// `is_out` says of a place in the snapshot whether the instance there gets no requests.
     pub(super) fn of(pool: &Pool, is_out: &dyn Fn(usize) -> bool) -> Self {
         let mut usable = vec![0u64; pool.len().div_ceil(64)].into_boxed_slice();
         let (mut usable_members, mut takers) = (Vec::new(), Vec::new());

@@ -33,6 +33,12 @@ pub enum StepVerdict {
     Unhealthy,
     /// It kept failing and is out for a time.
     Ejected,
+    /// It does not pass the active health checks.
+    FailsChecks,
+    /// It came and went too often, or has not been back for long enough.
+    Damped,
+    /// It is new, and its connections are not made yet.
+    Warming,
 }
 
 impl StepVerdict {
@@ -47,6 +53,9 @@ impl StepVerdict {
             Self::Drained => "drained",
             Self::Unhealthy => "unhealthy",
             Self::Ejected => "ejected",
+            Self::FailsChecks => "fails health checks",
+            Self::Damped => "damped",
+            Self::Warming => "warming up",
         }
     }
 }
@@ -99,24 +108,25 @@ impl View {
         let Some(instance) = instance.filter(|_| is_member) else {
             return StepVerdict::NotAMember;
         };
-        let is_out = self.out.get(place as usize).copied().unwrap_or(false);
-        match why_not(instance, is_out) {
-            Some(StepVerdict::Unhealthy | StepVerdict::Ejected) if pool.is_panic() => {
-                StepVerdict::Candidate
-            }
-            verdict => verdict.unwrap_or(StepVerdict::Candidate),
+        let absence = self.out.get(place as usize).copied().flatten();
+        match why_not(instance) {
+            Some(StepVerdict::Unhealthy) if pool.is_panic() => StepVerdict::Candidate,
+            Some(verdict) => verdict,
+            None => match absence {
+                Some(absence) if !pool.is_panic() => absence.into(),
+                _ => StepVerdict::Candidate,
+            },
         }
     }
 }
 
-fn why_not(instance: &Instance, is_out: bool) -> Option<StepVerdict> {
+/// What the registry's own word is.
+fn why_not(instance: &Instance) -> Option<StepVerdict> {
     if !instance.is_enabled() {
         Some(StepVerdict::Disabled)
     } else if !instance.takes_traffic() {
         Some(StepVerdict::Drained)
-    } else if !instance.is_healthy() {
-        Some(StepVerdict::Unhealthy)
     } else {
-        is_out.then_some(StepVerdict::Ejected)
+        (!instance.is_healthy()).then_some(StepVerdict::Unhealthy)
     }
 }

@@ -66,7 +66,7 @@ pub fn dry_run(
 ) -> DryRun {
     let view = |policy: &CompiledPolicy| {
         let plans = policy.plans().clone();
-        View::first(config.clone(), plans, Arc::clone(snapshot), |_| false)
+        View::first(config.clone(), plans, Arc::clone(snapshot), |_| None)
     };
     let (old_view, new_view) = (view(old), view(new));
     let mut report = DryRun::default();

@@ -38,7 +38,7 @@ fn view(policy: &CompiledPolicy) -> View {
         ViewConfig::default(),
         policy.plans().clone(),
         snapshot,
-        |_| false,
+        |_| None,
     )
 }
 

@@ -21,7 +21,7 @@ fn fleet(zones: &[(&str, usize)]) -> Arc<Snapshot> {
 
 fn view(stages: impl IntoIterator<Item = StageTemplate>, fleet: Arc<Snapshot>) -> View {
     let plans = RoutePlans::new([RoutePlan::of_stages(stages).expect("legal")]);
-    View::first(ViewConfig::default(), plans, fleet, |_| false)
+    View::first(ViewConfig::default(), plans, fleet, |_| None)
 }
 
 /// Zones of those that are tried for a key, in order; by the prepared route and by one worked out.

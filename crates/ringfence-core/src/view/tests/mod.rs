@@ -20,7 +20,7 @@ fn view(instances: impl IntoIterator<Item = crate::InstanceBuilder>) -> View {
         ViewConfig::default(),
         RoutePlans::default(),
         snapshot(instances),
-        |_| false,
+        |_| None,
     )
 }
 
@@ -117,7 +117,7 @@ fn a_tenant_whose_own_instances_are_all_down_stays_on_them_or_fails() {
     );
     let strict = panic_below(0);
     let view = View::first(strict, RoutePlans::default(), snapshot(instances()), |_| {
-        false
+        None
     });
     assert_eq!(reach(&view, &tags), set(&[]));
     let outcomes: Vec<_> = view
@@ -164,7 +164,7 @@ fn health_and_ejection_are_ignored_below_the_panic_threshold_only() {
             panic_below(threshold),
             RoutePlans::default(),
             snapshot(four()),
-            |index| index < ejected,
+            |index| (index < ejected).then_some(Absence::Ejected),
         );
         let route = view
             .route(PlanId::ROUTING, &RequestTags::new())
@@ -180,7 +180,7 @@ fn health_and_ejection_are_ignored_below_the_panic_threshold_only() {
         panic_below(0),
         RoutePlans::default(),
         snapshot(four()),
-        |_| true,
+        |_| Some(Absence::Ejected),
     );
     assert!(
         view.route(PlanId::ROUTING, &RequestTags::new())
@@ -207,7 +207,7 @@ fn owners_in_full_panic_are_those_without_any_failure() {
         RoutePlans::default(),
         Arc::clone(well.snapshot()),
         [],
-        |_| true,
+        |_| Some(Absence::Ejected),
     );
     let owner = |view: &View, key: u32| {
         let route = view
@@ -228,7 +228,7 @@ fn a_change_of_health_or_ejection_keeps_every_ring() {
         RoutePlans::default(),
         Arc::clone(before.snapshot()),
         [tags.clone().into()],
-        |_| false,
+        |_| None,
     );
     let sick = snapshot([
         instance("x").zone("a").healthy(false),
@@ -238,7 +238,7 @@ fn a_change_of_health_or_ejection_keeps_every_ring() {
         RoutePlans::default(),
         sick,
         [tags.clone().into()],
-        |index| index == 1,
+        |index| (index == 1).then_some(Absence::Ejected),
     );
     let ring = |view: &View, tags: &RequestTags| {
         let (_, pool) = view
@@ -268,7 +268,7 @@ fn pools_of_the_same_members_share_one_ring() {
         RoutePlans::default(),
         Arc::clone(view.snapshot()),
         [zoned.clone().into()],
-        |_| false,
+        |_| None,
     );
     let ring = |tags: &RequestTags| {
         let (_, pool) = view
@@ -289,13 +289,13 @@ fn use_of_a_route_is_noted_across_views() {
         RoutePlans::default(),
         Arc::clone(first.snapshot()),
         [tags.clone().into()],
-        |_| false,
+        |_| None,
     );
     let third = second.next(
         RoutePlans::default(),
         Arc::clone(second.snapshot()),
         [tags.clone().into()],
-        |_| false,
+        |_| None,
     );
     let route = |view: &View| Arc::clone(view.route(PlanId::ROUTING, &tags).expect("prepared"));
     route(&second).mark_used();
@@ -316,7 +316,7 @@ fn a_strict_rule_gives_no_pool_instead_of_another_one() {
         instance("b").tag("lane", "blue"),
         instance("d"),
     ];
-    let view = View::first(config, RoutePlans::default(), snapshot(lanes), |_| false);
+    let view = View::first(config, RoutePlans::default(), snapshot(lanes), |_| None);
     let lane = |value: &str| reach(&view, &RequestTags::new().with_tag("lane", value));
     assert_eq!(lane("gray"), set(&["a"]));
     assert_eq!(lane("gray "), set(&["a"]), "trimmed as instances' tags are");
@@ -333,13 +333,13 @@ fn a_pools_selector_is_told_by_equal_copies_that_outlive_views() {
         RoutePlans::default(),
         Arc::clone(first.snapshot()),
         [tags.clone().into()],
-        |_| false,
+        |_| None,
     );
     let third = second.next(
         RoutePlans::default(),
         snapshot([instance("a").zone("z")]),
         [tags.clone().into()],
-        |_| false,
+        |_| None,
     );
     let (resolved, second, third) = (
         first.resolve(&tags.clone().into()),

@@ -53,7 +53,7 @@ fn serving(view: &View) -> BTreeMap<usize, (usize, bool)> {
 
 fn view(spill: Option<Spill>, usable: &[(&str, usize)]) -> View {
     let config = ViewConfig::default();
-    View::first(config, plans(spill), zones(usable), |_| false)
+    View::first(config, plans(spill), zones(usable), |_| None)
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn behind_a_stage_that_ends_the_search_nobody_stands_in() {
         ViewConfig::default(),
         RoutePlans::new([plan]),
         zones(&[("a", 2), ("b", 10)]),
-        |_| false,
+        |_| None,
     );
     assert_eq!(serving(&view), BTreeMap::from([(0, (10, true))]));
 }
@@ -118,9 +118,9 @@ fn a_pool_can_be_in_panic_for_some_and_not_for_others() {
         ViewConfig::default(),
         both(),
         zones(&[("a", 9), ("b", 10)]),
-        |_| false,
+        |_| None,
     );
-    let sick = well.next(both(), zones(&[("a", 2), ("b", 10)]), [], |_| false);
+    let sick = well.next(both(), zones(&[("a", 2), ("b", 10)]), [], |_| None);
     let state = |view: &View, plan| {
         let route = view
             .route(PlanId::nth(plan), &RequestTags::new())
@@ -138,6 +138,6 @@ fn a_pool_can_be_in_panic_for_some_and_not_for_others() {
     assert!(Arc::ptr_eq(&first.2, &other.2) && Arc::ptr_eq(&first.2, &state(&well, 0).2));
     let in_panic = |view: &View| view.pools().filter(|pool| pool.is_panic()).count();
     assert_eq!((in_panic(&well), in_panic(&sick)), (0, 1));
-    let again = sick.next(both(), zones(&[("a", 9), ("b", 10)]), [], |_| false);
+    let again = sick.next(both(), zones(&[("a", 9), ("b", 10)]), [], |_| None);
     assert_eq!((state(&again, 0).0, state(&again, 1).0), (9, 9));
 }

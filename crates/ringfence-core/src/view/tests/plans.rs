@@ -12,7 +12,7 @@ fn plans(stages: impl IntoIterator<Item = StageTemplate>) -> RoutePlans {
 }
 
 fn planned(plans: RoutePlans, instances: impl IntoIterator<Item = crate::InstanceBuilder>) -> View {
-    View::first(ViewConfig::default(), plans, snapshot(instances), |_| false)
+    View::first(ViewConfig::default(), plans, snapshot(instances), |_| None)
 }
 
 /// The stage that serves, and its instances by id.
@@ -74,13 +74,13 @@ fn where_no_stage_has_enough_some_serve_rather_than_none() {
             panic_below(0),
             both(),
             snapshot(gray_and_stable(usable)),
-            |_| false,
+            |_| None,
         );
         assert_eq!(stage(&calm), expected, "{usable} without panic");
     }
     let dead = || [instance("gray").version("gray").healthy(false)];
     assert_eq!(stage(&planned(both(), dead())), Some(0), "in panic");
-    let calm = View::first(panic_below(0), both(), snapshot(dead()), |_| false);
+    let calm = View::first(panic_below(0), both(), snapshot(dead()), |_| None);
     assert_eq!(stage(&calm), None);
 }
 
@@ -99,11 +99,8 @@ fn a_strict_stage_keeps_requests_from_the_next_one_while_anyone_is_registered() 
             .collect();
         own.into_iter().chain([instance("shared")])
     };
-    let calm = |own: &[bool]| {
-        View::first(panic_below(0), strict(), snapshot(instances(own)), |_| {
-            false
-        })
-    };
+    let calm =
+        |own: &[bool]| View::first(panic_below(0), strict(), snapshot(instances(own)), |_| None);
     let ids = |view: &View| served(view, &RequestTags::new()).map(|(_, ids)| ids);
     assert_eq!(ids(&calm(&[true])), Some(set(&["own-0"])));
     assert_eq!(ids(&calm(&[false, false])), None, "refused, not shared");
@@ -148,7 +145,7 @@ fn a_shard_of_a_tenant_is_the_same_prepared_or_not() {
         bare.plans().clone(),
         Arc::clone(bare.snapshot()),
         [key.clone()],
-        |_| false,
+        |_| None,
     );
     assert!(bare.route(PlanId::nth(FIRST), &tags).is_none());
     let (resolved, prepared) = (
@@ -187,7 +184,7 @@ fn a_ring_of_its_own_is_that_of_its_seed_and_is_kept_over_views() {
     assert_ne!(ring(&view).fingerprint(), view.whole_ring().fingerprint());
 
     let sick = snapshot(fleet().map(|instance| instance.healthy(false)));
-    let next = view.next(view.plans().clone(), sick, [], |_| true);
+    let next = view.next(view.plans().clone(), sick, [], |_| Some(Absence::Ejected));
     assert!(
         Arc::ptr_eq(&ring(&view), &ring(&next)),
         "health is not in it"
@@ -218,7 +215,7 @@ fn what_does_not_matter_to_a_plan_does_not_make_a_route() {
         plans,
         Arc::clone(view.snapshot()),
         wishes.chain([gone]),
-        |_| false,
+        |_| None,
     );
     assert_eq!(view.routes().len(), 1);
     let route = |tags: &RequestTags| view.route(PlanId::nth(FIRST), tags).expect("prepared");
@@ -257,7 +254,7 @@ fn other_plans_do_not_inherit_what_is_known_of_a_route() {
     let next = |view: &View, plans: RoutePlans| {
         let snapshot = Arc::clone(view.snapshot());
         let routes = [key.clone(), tags.clone().into()];
-        view.next(plans, snapshot, routes, |_| false)
+        view.next(plans, snapshot, routes, |_| None)
     };
     let second = next(&first, plans([local()]));
     for plan in [PlanId::ROUTING, PlanId::nth(FIRST)] {
@@ -285,7 +282,7 @@ fn a_walk_is_told_with_everyone_it_passes() {
             instance("stable"),
             instance("z").version("gray"),
         ]),
-        |place| place == 3,
+        |place| (place == 3).then_some(Absence::Ejected),
     );
     let route = view.route(PlanId::nth(FIRST), &RequestTags::new());
     let (_, pool) = route.expect("prepared").chosen().expect("a pool");

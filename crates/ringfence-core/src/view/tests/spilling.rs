@@ -46,7 +46,7 @@ fn owners(view: &View) -> Vec<(String, bool)> {
 fn a_zone_passes_on_what_its_rest_cannot_carry_and_nothing_else_moves() {
     let view = |usable| {
         let config = panic_below(0);
-        View::first(config, plans(Spill::default()), zones(usable), |_| false)
+        View::first(config, plans(Spill::default()), zones(usable), |_| None)
     };
     let mut before = owners(&view(10));
     assert!(
@@ -80,7 +80,7 @@ fn a_zone_passes_on_what_its_rest_cannot_carry_and_nothing_else_moves() {
 #[test]
 fn a_configured_share_leaves_a_healthy_zone() {
     let spill = Spill::default().with_permille(100).expect("legal");
-    let view = View::first(ViewConfig::default(), plans(spill), zones(10), |_| false);
+    let view = View::first(ViewConfig::default(), plans(spill), zones(10), |_| None);
     let left = owners(&view).iter().filter(|(_, left)| *left).count();
     assert!(left.abs_diff(KEYS / 10) <= KEYS / 100, "{left}");
     let key = view.key(PlanId::nth(0), &RequestTags::new().with_zone("a"));
@@ -107,7 +107,7 @@ fn keys_stay_where_no_other_stage_can_serve() {
         instance("here, sick").zone("a").healthy(false),
         instance("there, sick").zone("b").healthy(false),
     ]);
-    let view = View::first(panic_below(0), plans(Spill::default()), alone, |_| false);
+    let view = View::first(panic_below(0), plans(Spill::default()), alone, |_| None);
     let route = view.resolve(&view.key(PlanId::nth(0), &RequestTags::new().with_zone("a")));
     assert_eq!(route.stages()[0].spilled, 0);
     assert!(
@@ -119,7 +119,7 @@ fn keys_stay_where_no_other_stage_can_serve() {
 
 #[test]
 fn requests_without_a_key_are_drawn_in_the_same_share() {
-    let view = View::first(panic_below(0), plans(Spill::default()), zones(5), |_| false);
+    let view = View::first(panic_below(0), plans(Spill::default()), zones(5), |_| None);
     let route = view.resolve(&view.key(PlanId::nth(0), &RequestTags::new().with_zone("a")));
     let mut draw = 0_u64;
     let spilled = (0..KEYS).filter(|_| {
@@ -146,7 +146,7 @@ fn capacity_is_weighed() {
         instance("there").zone("b"),
     ]);
     for (out, share) in [("small", 0), ("big", 860)] {
-        let is_out = |place| zones.index_of(out) == Some(place);
+        let is_out = |place| (zones.index_of(out) == Some(place)).then_some(Absence::Ejected);
         let view = View::first(
             panic_below(0),
             plans(Spill::default()),
@@ -172,7 +172,7 @@ fn a_chain_of_stages_passes_on_from_each() {
         ViewConfig::default(),
         RoutePlans::new([plan]),
         fleet,
-        |_| false,
+        |_| None,
     );
     let route = view
         .route(PlanId::nth(0), &RequestTags::new())
