@@ -70,6 +70,7 @@ mod counter;
 mod current;
 mod decision;
 mod error;
+mod findings;
 mod handle;
 mod keyless;
 mod lints;
@@ -86,7 +87,9 @@ mod shared;
 mod status;
 mod task;
 
-pub use ringfence_core::{ConfigError, OutlierConfig, RetryBudgetConfig, RingConfig, TagRouting};
+pub use ringfence_core::{
+    ConfigError, ConfigFinding, OutlierConfig, RetryBudgetConfig, RingConfig, TagRouting,
+};
 pub use ringfence_discovery::{ServiceKey, WatchConfig};
 pub use ringfence_policy::{AuditSink, CompiledPolicy, MissingKey, PolicyContext};
 

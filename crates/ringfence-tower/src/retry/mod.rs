@@ -188,6 +188,16 @@ impl RetryPolicy {
         self.hedging
     }
 
+    /// Bounds of the pauses.
+    pub(crate) fn backoff(&self) -> (Duration, Duration) {
+        (self.pauses.base, self.pauses.max)
+    }
+
+    /// Whether any request is sent again that an instance may have got.
+    pub(crate) fn may_repeat(&self) -> bool {
+        self.mode == Mode::Idempotent
+    }
+
     /// Whether any attempt of this policy may hop at all.
     pub(crate) fn may_hop(&self) -> bool {
         self.mode != Mode::Never
