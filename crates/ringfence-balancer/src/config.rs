@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use ringfence_core::{RingConfig, TagRouting, ViewConfig};
+use ringfence_core::{HashBalanceFactor, RingConfig, TagRouting, ViewConfig};
 use ringfence_discovery::WatchConfig;
 
 use crate::{ConfigError, MAX_CANDIDATES, MissingKey, OutlierConfig, RetryBudgetConfig};
@@ -26,6 +26,7 @@ pub struct BalancerConfig {
     outlier: OutlierConfig,
     retry_budget: RetryBudgetConfig,
     missing_key: MissingKey,
+    hash_balance_factor: Option<HashBalanceFactor>,
     update_merge_window: Duration,
     max_merge_delay: Duration,
     ready_timeout: Duration,
@@ -42,6 +43,7 @@ impl Default for BalancerConfig {
             outlier: OutlierConfig::default(),
             retry_budget: RetryBudgetConfig::default(),
             missing_key: MissingKey::default(),
+            hash_balance_factor: None,
             update_merge_window: Duration::from_millis(200),
             max_merge_delay: Duration::from_secs(2),
             ready_timeout: Duration::from_secs(5),
@@ -93,6 +95,24 @@ impl BalancerConfig {
     pub fn with_missing_key(mut self, missing_key: MissingKey) -> Self {
         self.missing_key = missing_key;
         self
+    }
+
+    /// Bounded load, in per cent: an instance takes a request with a key only while it has, with this request, no more in flight
+    /// than this times its share (by weight) of all that is in flight in the pool; else the first instance clockwise that has
+    /// room takes it. Default 0, which is off; range 0 or 101..=100,000, where 125 is usual. See [`HashBalanceFactor`].
+    ///
+    /// It spreads a key that is asked for far more often than others over as many instances as it needs. What is in flight is
+    /// what this client has in flight: each client spreads its own requests. It takes a sum over all usable instances of the
+    /// pool, unless the owner is idle. [`Balancer::owners`](crate::Balancer::owners) and explanations do not look at loads.
+    ///
+    /// # Errors
+    /// [`ConfigError`] out of the range.
+    pub fn with_hash_balance_factor(mut self, percent: u32) -> Result<Self, ConfigError> {
+        self.hash_balance_factor = match percent {
+            0 => None,
+            percent => Some(HashBalanceFactor::new(percent)?),
+        };
+        Ok(self)
     }
 
     /// Additions, weight and tag changes are applied when nothing new came for this long; default
@@ -208,6 +228,12 @@ impl BalancerConfig {
     #[must_use]
     pub fn missing_key(&self) -> MissingKey {
         self.missing_key
+    }
+
+    /// How much more than its share an instance may carry; `None`: any load.
+    #[must_use]
+    pub fn hash_balance_factor(&self) -> Option<HashBalanceFactor> {
+        self.hash_balance_factor
     }
 
     /// How long a change that may wait does wait.

@@ -105,6 +105,7 @@ pub struct Decision {
     pub(crate) epoch: u64,
     pub(crate) stage: usize,
     pub(crate) spilled: bool,
+    pub(crate) overflow: bool,
     pub(crate) plan: PlanId,
     pub(crate) pool: Arc<PoolSpec>,
     pub(crate) panic: bool,
@@ -161,6 +162,13 @@ impl Decision {
     #[must_use]
     pub fn is_spilled(&self) -> bool {
         self.spilled
+    }
+
+    /// Whether the owner of the key had too much in flight, so that the first candidate is another one: see
+    /// [`with_hash_balance_factor`](crate::BalancerConfig::with_hash_balance_factor). The owner comes next.
+    #[must_use]
+    pub fn is_overflow(&self) -> bool {
+        self.overflow
     }
 
     /// The plan that found the pool.

@@ -10,7 +10,7 @@ use crate::{
     keyless,
     published::Published,
     request::Tags,
-    seating::{self, candidate},
+    seating::{self, candidate, load},
     shared::Shared,
 };
 
@@ -97,12 +97,24 @@ fn choose(
     };
     let pool = chosen.pool;
     let limit = request.candidates(shared.config.max_attempts());
+    let mut overflow = None;
     let (candidates, key_hash) = match key {
         Some(key) => {
-            let walk = chosen.walk(key, request.salt(), limit);
-            let seats = walk.filter_map(|(pool, member)| candidate(published, pool, member));
-            let hash = pool.hash_key(key, request.salt());
-            (Candidates::collect(seats), Some(hash))
+            let salt = request.salt();
+            let hash = pool.hash_key(key, salt);
+            if let Some(factor) = shared.config.hash_balance_factor() {
+                let load = |member| load(published, pool, member);
+                overflow = pool.overflow(hash, factor, load);
+            }
+            let seat = |(pool, member)| candidate(published, pool, member);
+            let candidates = match overflow {
+                None => Candidates::collect(chosen.walk(key, salt, limit).filter_map(seat)),
+                Some(first) => {
+                    let walk = chosen.walk_from(first, key, salt, limit);
+                    Candidates::collect(walk.filter_map(seat))
+                }
+            };
+            (candidates, Some(hash))
         }
         None => {
             let missing_key = request.missing_key();
@@ -125,6 +137,9 @@ fn choose(
     } else if chosen.stage > 0 {
         shared.counters.fallbacks.increment();
     }
+    if overflow.is_some() {
+        shared.counters.overflowed.increment();
+    }
     if pool.is_panic() {
         shared.counters.panic_picks.increment();
     }
@@ -135,6 +150,7 @@ fn choose(
         epoch: published.view.epoch(),
         stage: chosen.stage,
         spilled: chosen.is_spilled,
+        overflow: overflow.is_some(),
         plan: request.plan(),
         pool: Arc::clone(pool.spec(spread)),
         panic: pool.is_panic(),

@@ -32,6 +32,7 @@ pub(crate) struct Counters {
     pub(crate) long_keys: StripedCounter,
     pub(crate) fallbacks: StripedCounter,
     pub(crate) spilled: StripedCounter,
+    pub(crate) overflowed: StripedCounter,
     pub(crate) panic_picks: StripedCounter,
     pub(crate) no_instances: StripedCounter,
     pub(crate) unprepared: StripedCounter,

@@ -90,6 +90,8 @@ pub struct BalancerCounters {
     pub picks_fallback: u64,
     /// Picks that an earlier stage of their route passed on, although it could have served them.
     pub picks_spilled: u64,
+    /// Picks that went past the owner of their key, because it had [too much in flight](crate::BalancerConfig::with_hash_balance_factor).
+    pub picks_overflow: u64,
     /// Picks that ignored health and ejection.
     pub picks_in_panic: u64,
     /// Picks that found no instance.
@@ -177,6 +179,7 @@ impl Status {
                 keys_too_long: counters.long_keys.total(),
                 picks_fallback: counters.fallbacks.total(),
                 picks_spilled: counters.spilled.total(),
+                picks_overflow: counters.overflowed.total(),
                 picks_in_panic: counters.panic_picks.total(),
                 picks_no_instances: counters.no_instances.total(),
                 picks_unprepared: counters.unprepared.total(),

@@ -37,6 +37,7 @@ mod clip;
 mod config_error;
 mod did_you_mean;
 mod instance;
+mod load;
 mod outlier;
 mod pool;
 mod retry_budget;
@@ -53,6 +54,7 @@ pub use self::{
         Address, Health, Instance, InstanceBuilder, InstanceError, InstanceId, Scheme, TENANT_TAG,
         Tags, Weight,
     },
+    load::HashBalanceFactor,
     outlier::{EjectionVerdict, OutlierConfig, OutlierDetector},
     pool::{Attribute, Match, Pool, PoolSpec, Selector, Shard, name_seed},
     retry_budget::{RetryBudget, RetryBudgetConfig},

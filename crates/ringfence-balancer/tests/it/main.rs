@@ -6,6 +6,7 @@
 )]
 
 mod audit;
+mod bounded;
 mod consistency;
 mod disk;
 mod keyless;

@@ -5,8 +5,10 @@ mod builder;
 mod config;
 mod judge;
 mod judging;
+mod loads;
 mod pool_view;
 mod route;
+mod shares;
 mod steps;
 mod table;
 #[cfg(test)]

@@ -1,6 +1,9 @@
 use std::{array, sync::Arc};
 
-use super::judge::Standing;
+use super::{
+    judge::Standing,
+    shares::{Shares, weight_of},
+};
 use crate::{
     pool::{Pool, PoolSpec},
     ring::{KeyHash, Ring},
@@ -16,6 +19,8 @@ pub struct PoolView {
     standing: Standing,
     /// Members that requests may go to now: the usable ones, or in panic all that take traffic.
     eligible: Box<[u32]>,
+    /// Their weights.
+    shares: Shares,
     panic: bool,
     specs: Specs,
 }
@@ -103,12 +108,16 @@ impl PoolView {
             takers,
             standing,
         } = usability;
+        let eligible: Box<[u32]> = if panic { takers } else { usable_members }.into();
+        let weights = eligible.iter();
+        let shares = Shares::new(weights.map(|&member| weight_of(&pool, member)));
         Self {
             pool,
             ring,
             usable,
             standing,
-            eligible: if panic { takers } else { usable_members }.into(),
+            eligible,
+            shares,
             panic,
             specs,
         }
@@ -187,6 +196,10 @@ impl PoolView {
         self.any_ring().config().hash_key_salted(key, salt)
     }
 
+    pub(super) fn shares(&self) -> &Shares {
+        &self.shares
+    }
+
     fn any_ring(&self) -> &Ring {
         match &self.ring {
             PoolRing::Own(ring) | PoolRing::Whole { ring, .. } => ring,
@@ -196,10 +209,20 @@ impl PoolView {
     /// The distinct [eligible](Self::eligible) members clockwise from a key, the owner first. No allocation for the first
     /// eight.
     pub fn walk(&self, key: KeyHash) -> impl Iterator<Item = u32> + '_ {
+        self.walk_where(key, |_| true)
+    }
+
+    /// Those of them that pass `wanted`, which is asked anew at each of their points. The others cost no allocation, however many
+    /// they are.
+    pub fn walk_where<'a>(
+        &'a self,
+        key: KeyHash,
+        wanted: impl Fn(u32) -> bool + 'a,
+    ) -> impl Iterator<Item = u32> + 'a {
         self.any_ring()
-            .walk_at_most(self.eligible.len(), key, |place| {
+            .walk_at_most(self.eligible.len(), key, move |place| {
                 self.member_of(place)
-                    .is_some_and(|member| self.panic || self.is_usable(member))
+                    .is_some_and(|member| (self.panic || self.is_usable(member)) && wanted(member))
             })
             .filter_map(|place| self.member_of(place))
     }

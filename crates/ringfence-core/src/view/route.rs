@@ -1,5 +1,5 @@
 use std::{
-    fmt,
+    fmt, iter,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -62,6 +62,31 @@ impl<'a> Chosen<'a> {
         salt: u64,
         limit: usize,
     ) -> impl Iterator<Item = (&'a PoolView, u32)> + use<'a> {
+        let walk = self.pool.walk(self.pool.hash_key(key, salt));
+        self.then_beyond(key, salt, limit, walk)
+    }
+
+    /// The same with one member of the pool before all others, as the one that [takes the request](PoolView::overflow) in place
+    /// of the owner: that one and the others follow in their order.
+    pub fn walk_from(
+        &self,
+        first: u32,
+        key: &[u8],
+        salt: u64,
+        limit: usize,
+    ) -> impl Iterator<Item = (&'a PoolView, u32)> + use<'a> {
+        let walk = self.pool.walk(self.pool.hash_key(key, salt));
+        let others = walk.filter(move |&member| member != first);
+        self.then_beyond(key, salt, limit, iter::once(first).chain(others))
+    }
+
+    fn then_beyond<W: Iterator<Item = u32>>(
+        &self,
+        key: &[u8],
+        salt: u64,
+        limit: usize,
+        walk: W,
+    ) -> impl Iterator<Item = (&'a PoolView, u32)> + use<'a, W> {
         let pool = self.pool;
         let beyond = self.next.filter(|_| limit > 1).map(|next| {
             let members = next.walk_outside(next.hash_key(key, salt), pool);
@@ -73,8 +98,8 @@ impl<'a> Chosen<'a> {
             .eligible()
             .len()
             .min(limit - usize::from(first.is_some()));
-        let walk = pool.walk(pool.hash_key(key, salt)).take(own);
-        walk.map(move |member| (pool, member))
+        walk.take(own)
+            .map(move |member| (pool, member))
             .chain(first)
             .chain(beyond)
             .take(limit)
