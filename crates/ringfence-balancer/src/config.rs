@@ -1,9 +1,13 @@
 use std::time::Duration;
 
-use ringfence_core::{HashBalanceFactor, RingConfig, TagRouting, ViewConfig};
+use ringfence_core::{
+    HashBalanceFactor, LoadLimits, RingConfig, SlowStartConfig, TagRouting, ViewConfig,
+};
 use ringfence_discovery::WatchConfig;
 
-use crate::{ConfigError, MAX_CANDIDATES, MissingKey, OutlierConfig, RetryBudgetConfig};
+use crate::{
+    ConcurrencyLimits, ConfigError, MAX_CANDIDATES, MissingKey, OutlierConfig, RetryBudgetConfig,
+};
 
 /// Settings of a [`Balancer`](crate::Balancer).
 ///
@@ -27,6 +31,8 @@ pub struct BalancerConfig {
     retry_budget: RetryBudgetConfig,
     missing_key: MissingKey,
     hash_balance_factor: Option<HashBalanceFactor>,
+    concurrency: ConcurrencyLimits,
+    slow_start: SlowStartConfig,
     update_merge_window: Duration,
     max_merge_delay: Duration,
     ready_timeout: Duration,
@@ -44,6 +50,8 @@ impl Default for BalancerConfig {
             retry_budget: RetryBudgetConfig::default(),
             missing_key: MissingKey::default(),
             hash_balance_factor: None,
+            concurrency: ConcurrencyLimits::default(),
+            slow_start: SlowStartConfig::default(),
             update_merge_window: Duration::from_millis(200),
             max_merge_delay: Duration::from_secs(2),
             ready_timeout: Duration::from_secs(5),
@@ -113,6 +121,26 @@ impl BalancerConfig {
             percent => Some(HashBalanceFactor::new(percent)?),
         };
         Ok(self)
+    }
+
+    /// How many requests may be in flight, on each instance and in all; by default any number.
+    #[must_use]
+    pub fn with_concurrency(mut self, limits: ConcurrencyLimits) -> Self {
+        self.concurrency = limits;
+        self
+    }
+
+    /// How the weight of a new instance grows; by default it has all of it at once. Those that are there when the program starts
+    /// are not new, and neither is one that was away for at most 30 s: that one goes on where it was.
+    ///
+    /// Its points on the ring are added in at most ten steps, and move keys to it alone. Clients that learn of it at different
+    /// times have different rings until the window is over, and so different owners for the keys that it is to get. What the
+    /// registry said of its weight stays in the view's snapshot; its weight on the ring is
+    /// [`Snapshot::ring_weight`](ringfence_core::Snapshot::ring_weight).
+    #[must_use]
+    pub fn with_slow_start(mut self, slow_start: SlowStartConfig) -> Self {
+        self.slow_start = slow_start;
+        self
     }
 
     /// Additions, weight and tag changes are applied when nothing new came for this long; default
@@ -234,6 +262,25 @@ impl BalancerConfig {
     #[must_use]
     pub fn hash_balance_factor(&self) -> Option<HashBalanceFactor> {
         self.hash_balance_factor
+    }
+
+    /// How the weight of a new instance grows.
+    #[must_use]
+    pub fn slow_start(&self) -> &SlowStartConfig {
+        &self.slow_start
+    }
+
+    /// How many requests may be in flight.
+    #[must_use]
+    pub fn concurrency(&self) -> &ConcurrencyLimits {
+        &self.concurrency
+    }
+
+    /// What decides who takes a request.
+    pub(crate) fn load_limits(&self) -> LoadLimits {
+        LoadLimits::default()
+            .with_balance_factor(self.hash_balance_factor)
+            .with_most(self.concurrency.max_in_flight_per_instance())
     }
 
     /// How long a change that may wait does wait.

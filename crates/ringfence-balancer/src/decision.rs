@@ -34,7 +34,16 @@ impl Candidate {
         self.0.node.in_flight()
     }
 
-    /// Starts an attempt.
+    /// Starts an attempt, unless the instance has
+    /// [`max_in_flight_per_instance`](crate::ConcurrencyLimits::max_in_flight_per_instance) requests in flight: a pick looks at
+    /// that limit, but others may take the last place before the attempt begins. Where it does not, another candidate may be
+    /// tried, and nothing is to be reported.
+    #[must_use]
+    pub fn try_begin(&self) -> Option<InFlight> {
+        self.0.try_begin()
+    }
+
+    /// Starts an attempt, whatever the limit.
     pub fn begin(&self) -> InFlight {
         self.0.begin()
     }
@@ -164,8 +173,9 @@ impl Decision {
         self.spilled
     }
 
-    /// Whether the owner of the key had too much in flight, so that the first candidate is another one: see
-    /// [`with_hash_balance_factor`](crate::BalancerConfig::with_hash_balance_factor). The owner comes next.
+    /// Whether the owner of the key had too much in flight, so that the first candidate is another one: more than its
+    /// [share](crate::BalancerConfig::with_hash_balance_factor), where it comes next, or
+    /// [all that it may have](crate::ConcurrencyLimits::with_max_in_flight_per_instance), where it is left out.
     #[must_use]
     pub fn is_overflow(&self) -> bool {
         self.overflow

@@ -14,7 +14,7 @@ use crate::{
     shared::Shared,
 };
 
-/// Distinct eligible members, at most `limit`, which is above zero; `None` if there are none. The last may be of the stage
+/// Distinct eligible members that are not full, at most `limit`, which is above zero; `None` if there are none. The last may be of the stage
 /// behind, as for keys.
 pub(crate) fn choose(
     shared: &Shared,
@@ -27,8 +27,11 @@ pub(crate) fn choose(
     let eligible = pool.eligible();
     let draw = || fastrand::u64(..);
     let beyond = (limit > 1).then(|| chosen.beyond(draw())).flatten();
+    let limits = shared.config.load_limits();
+    let may_more = |candidate: &Candidate| limits.is_below_most(candidate.in_flight());
     let beyond = beyond.and_then(|(next, member)| candidate(published, next, member));
-    let own = limit - usize::from(beyond.is_some());
+    let beyond = beyond.filter(may_more);
+    let own_limit = limit - usize::from(beyond.is_some());
     let (first, second) = match missing_key {
         MissingKey::P2c => two(published, pool)?,
         MissingKey::LeastRequest => (least_loaded(published, pool)?, None),
@@ -45,8 +48,11 @@ pub(crate) fn choose(
         .map(|(_, member)| member);
     let drawn = [Some(first), second].into_iter().flatten();
     let drawn = drawn.filter_map(|place| eligible.get(place).copied());
-    let own = seat(published, pool, drawn.chain(rest)).take(own);
-    Candidates::collect(own.chain::<Option<Candidate>>(beyond))
+    let own = seat(published, pool, drawn.chain(rest));
+    let mut own = own.filter(may_more).take(own_limit).peekable();
+    // The stage behind is for failures, not for what is too much for this one.
+    own.peek()?;
+    Candidates::collect(own.chain(beyond))
 }
 
 /// Places of two members drawn by weight, the less busy one first; of equally busy ones the one that was drawn first.

@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, sync::Arc};
 
-use ringfence_core::{Instance, KeyHash, PlanId, Route, TagValues};
+use ringfence_core::{Instance, KeyHash, PlanId, PoolView, Route, TagValues, Taker};
 
 use crate::{
     MissingKey, PickError, PickRequest,
@@ -97,22 +97,26 @@ fn choose(
     };
     let pool = chosen.pool;
     let limit = request.candidates(shared.config.max_attempts());
+    let limits = shared.config.load_limits();
     let mut overflow = None;
     let (candidates, key_hash) = match key {
         Some(key) => {
             let salt = request.salt();
             let hash = pool.hash_key(key, salt);
-            if let Some(factor) = shared.config.hash_balance_factor() {
-                let load = |member| load(published, pool, member);
-                overflow = pool.overflow(hash, factor, load);
-            }
             let seat = |(pool, member)| candidate(published, pool, member);
-            let candidates = match overflow {
-                None => Candidates::collect(chosen.walk(key, salt, limit).filter_map(seat)),
-                Some(first) => {
-                    let walk = chosen.walk_from(first, key, salt, limit);
-                    Candidates::collect(walk.filter_map(seat))
-                }
+            let candidates = if limits.is_any() {
+                overflow = match pool.taker(hash, limits, |member| load(published, pool, member)) {
+                    Some(Taker::Other(member)) => Some(member),
+                    Some(Taker::Nobody) => return Err(shared.overloaded()),
+                    _ => None,
+                };
+                let may_more = |pool: &PoolView, member| {
+                    limits.most() == 0 || limits.is_below_most(load(published, pool, member))
+                };
+                let walk = chosen.walk_from(overflow, key, salt, limit, may_more);
+                Candidates::collect(walk.filter_map(seat))
+            } else {
+                Candidates::collect(chosen.walk(key, salt, limit).filter_map(seat))
             };
             (candidates, Some(hash))
         }
@@ -130,6 +134,9 @@ fn choose(
         }
     };
     let Some(candidates) = candidates else {
+        if limits.most() > 0 && !pool.eligible().is_empty() {
+            return Err(shared.overloaded());
+        }
         return Err(shared.no_instances(published, route));
     };
     if chosen.is_spilled {

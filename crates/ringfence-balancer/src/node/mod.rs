@@ -64,6 +64,10 @@ impl Seat {
     pub(crate) fn begin(self: &Arc<Self>) -> InFlight {
         InFlight::begin(Arc::clone(self))
     }
+
+    pub(crate) fn try_begin(self: &Arc<Self>) -> Option<InFlight> {
+        InFlight::try_begin(Arc::clone(self))
+    }
 }
 
 /// Counts the ejections and returns of a node. Odd: it is ejected now.
@@ -147,6 +151,11 @@ impl Node {
             return Some(Absence::Ejected);
         }
         self.withheld.first().map(Absence::from)
+    }
+
+    /// Whether it gets no requests because its connections are not made yet.
+    pub(crate) fn is_warming(&self) -> bool {
+        self.withheld.holds(Withheld::Warming)
     }
 
     /// Withholds requests for this reason, or no longer. Returns whether that was a change. Only the balancer's task calls it.

@@ -43,6 +43,7 @@ impl Task {
             .collect();
         self.mark(&ejected, true);
         self.ask_again();
+        self.welcome(&seats);
         self.publish(snapshot, seats, service_exists).await;
     }
 
@@ -68,6 +69,7 @@ impl Task {
             .load()
             .as_ref()
             .map(|state| Arc::clone(&state.view));
+        let snapshot = self.with_ring_weights(&snapshot);
         let (routes, policy) = (self.routes.keys(), self.policy.clone());
         let plans = policy.as_ref().map(|policy| policy.plans().clone());
         let plans = plans.unwrap_or_default();

@@ -90,7 +90,7 @@ mod tests {
     fn no_number_overflows() {
         let most = factor(100_000);
         assert_eq!(most.bound(u64::MAX, u32::MAX, 1), u64::MAX);
-        assert_eq!(most.bound(u64::MAX, 1, u64::MAX), 1_000);
+        assert_eq!(most.bound(u64::MAX, 1, u64::MAX), 1_001);
         assert_eq!(most.bound(0, 1, 0), 1_000);
     }
 }

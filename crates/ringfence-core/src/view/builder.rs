@@ -264,8 +264,6 @@ impl<'a> Builder<'a> {
     }
 
     fn usability(&self, pool: &Pool) -> Usability {
-        Usability::of(pool, &|index| {
-            self.out.get(index).is_some_and(Option::is_some)
-        })
+        Usability::of(pool, &|index| self.out.get(index).copied().flatten())
     }
 }

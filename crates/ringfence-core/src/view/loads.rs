@@ -1,7 +1,10 @@
 //! Choices of a pool's members by weight and load.
 
 use super::{PoolView, shares::weight_of};
-use crate::{load::HashBalanceFactor, ring::KeyHash};
+use crate::{
+    load::{LoadLimits, Taker},
+    ring::KeyHash,
+};
 
 impl PoolView {
     /// The weight that a member has on the ring: 0 for one that takes no traffic.
@@ -28,32 +31,44 @@ impl PoolView {
         self.shares().other_than(taken, draw)
     }
 
-    /// The member that takes a request with this key under a bound on loads, where that is not the owner: the first clockwise
-    /// that has room. `load` gives what is in flight on a member; an owner without load has room whatever the others have.
+    /// Who takes a request with this key: the owner, or the first member clockwise that has room. `load` gives what is in flight
+    /// on a member; an owner without load has room whatever the others have. `None` where nobody is eligible.
     ///
-    /// `None` where the owner takes it: also where nobody has room, which can only be while the loads change.
+    /// Where nobody is within the bound, which can only be while the loads change, the first one takes it that is not full.
     ///
-    /// It takes a sum over all eligible members unless the owner is idle.
+    /// With a balance factor it takes a sum over all eligible members, unless the owner is idle.
     #[must_use]
-    pub fn overflow(
+    pub fn taker(
         &self,
         key: KeyHash,
-        factor: HashBalanceFactor,
+        limits: LoadLimits,
         load: impl Fn(u32) -> u64,
-    ) -> Option<u32> {
+    ) -> Option<Taker> {
         let owner = self.walk(key).next()?;
         let own = load(owner);
-        if own == 0 {
-            return None;
+        let may_more = limits.is_below_most(own);
+        if let Some(factor) = limits.balance_factor().filter(|_| own > 0) {
+            let total = self.eligible().iter().map(|&member| load(member));
+            let total = total.fold(0, u64::saturating_add);
+            let weights = self.eligible_weight();
+            let has_room = |member, load| {
+                limits.is_below_most(load)
+                    && factor.has_room(load, total, self.weight(member), weights)
+            };
+            if has_room(owner, own) {
+                return Some(Taker::Owner);
+            }
+            let within = self.walk_where(key, |member| has_room(member, load(member)));
+            if let Some(other) = { within }.next() {
+                return Some(Taker::Other(other));
+            }
         }
-        let total = self.eligible().iter().map(|&member| load(member));
-        let total = total.fold(0, u64::saturating_add);
-        let weights = self.eligible_weight();
-        let has_room = |member, load| factor.has_room(load, total, self.weight(member), weights);
-        if has_room(owner, own) {
-            return None;
+        if may_more {
+            return Some(Taker::Owner);
         }
-        self.walk_where(key, |member| has_room(member, load(member)))
-            .next()
+        let mut others = self.walk_where(key, |member| {
+            member != owner && limits.is_below_most(load(member))
+        });
+        Some(others.next().map_or(Taker::Nobody, Taker::Other))
     }
 }

@@ -1,6 +1,7 @@
 use std::{array, sync::Arc};
 
 use super::{
+    Absence,
     judge::Standing,
     shares::{Shares, weight_of},
 };
@@ -19,6 +20,8 @@ pub struct PoolView {
     standing: Standing,
     /// Members that requests may go to now: the usable ones, or in panic all that take traffic.
     eligible: Box<[u32]>,
+    /// In panic, a bit for each of them; `None` where they are all that take traffic.
+    open: Option<Box<[u64]>>,
     /// Their weights.
     shares: Shares,
     panic: bool,
@@ -106,9 +109,11 @@ impl PoolView {
             usable,
             usable_members,
             takers,
+            has_warming,
             standing,
         } = usability;
         let eligible: Box<[u32]> = if panic { takers } else { usable_members }.into();
+        let open = (panic && has_warming).then(|| bits(pool.len(), &eligible));
         let weights = eligible.iter();
         let shares = Shares::new(weights.map(|&member| weight_of(&pool, member)));
         Self {
@@ -117,6 +122,7 @@ impl PoolView {
             usable,
             standing,
             eligible,
+            open,
             shares,
             panic,
             specs,
@@ -166,9 +172,17 @@ impl PoolView {
     /// Whether a member takes traffic, is healthy and is not [absent](super::Absence).
     #[must_use]
     pub fn is_usable(&self, member: u32) -> bool {
-        self.usable
-            .get(member as usize / 64)
-            .is_some_and(|word| word & (1 << (member % 64)) != 0)
+        has_bit(&self.usable, member)
+    }
+
+    /// Whether requests may go to a member with points now.
+    #[inline]
+    pub(super) fn is_open(&self, member: u32) -> bool {
+        if !self.panic {
+            return self.is_usable(member);
+        }
+        let open = self.open.as_ref();
+        open.is_none_or(|open| has_bit(open, member))
     }
 
     /// How many members are usable.
@@ -222,7 +236,7 @@ impl PoolView {
         self.any_ring()
             .walk_at_most(self.eligible.len(), key, move |place| {
                 self.member_of(place)
-                    .is_some_and(|member| (self.panic || self.is_usable(member)) && wanted(member))
+                    .is_some_and(|member| self.is_open(member) && wanted(member))
             })
             .filter_map(|place| self.member_of(place))
     }
@@ -286,31 +300,42 @@ impl PoolView {
 pub(super) struct Usability {
     usable: Box<[u64]>,
     usable_members: Vec<u32>,
-    /// Members that take traffic, whatever their health.
+    /// Members that take traffic, whatever their health; those that warm up only where there is nobody else.
     takers: Vec<u32>,
+    /// Whether members are left out of them, because they warm up.
+    has_warming: bool,
     standing: Standing,
 }
 
 impl Usability {
-    /// `is_out` says of a place in the snapshot whether the instance there gets no requests.
-    pub(super) fn of(pool: &Pool, is_out: &dyn Fn(usize) -> bool) -> Self {
-        let mut usable = vec![0u64; pool.len().div_ceil(64)].into_boxed_slice();
-        let (mut usable_members, mut takers) = (Vec::new(), Vec::new());
-        let (mut usable_weight, mut weight) = (0, 0);
+    /// `absence` says of a place in the snapshot why the instance there gets no requests.
+    ///
+    /// A member that warms up is not there yet: were it counted, many new ones at once would put the pool in panic, and get the
+    /// requests that they are to be spared.
+    pub(super) fn of(pool: &Pool, absence: &dyn Fn(usize) -> Option<Absence>) -> Self {
+        let (mut usable_members, mut takers, mut warming) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut usable_weight, mut weight, mut warming_weight) = (0, 0, 0);
         for ((member, instance), &index) in (0u32..).zip(pool.iter()).zip(pool.members()) {
             if !instance.takes_traffic() {
                 continue;
             }
-            takers.push(member);
             let own_weight = u64::from(instance.effective_weight());
+            let absence = absence(index as usize);
+            if absence == Some(Absence::Warming) {
+                warming.push(member);
+                warming_weight += own_weight;
+                continue;
+            }
+            takers.push(member);
             weight += own_weight;
-            if instance.is_usable() && !is_out(index as usize) {
+            if instance.is_usable() && absence.is_none() {
                 usable_members.push(member);
                 usable_weight += own_weight;
-                if let Some(word) = usable.get_mut(member as usize / 64) {
-                    *word |= 1 << (member % 64);
-                }
             }
+        }
+        let has_others = !takers.is_empty();
+        if !has_others {
+            (takers, weight) = (std::mem::take(&mut warming), warming_weight);
         }
         Self {
             standing: Standing {
@@ -319,13 +344,30 @@ impl Usability {
                 usable_weight,
                 weight,
             },
-            usable,
+            usable: bits(pool.len(), &usable_members),
             usable_members,
             takers,
+            has_warming: !warming.is_empty(),
         }
     }
 
     pub(super) fn standing(&self) -> Standing {
         self.standing
     }
+}
+
+fn bits(len: usize, members: &[u32]) -> Box<[u64]> {
+    let mut bits = vec![0u64; len.div_ceil(64)].into_boxed_slice();
+    for &member in members {
+        if let Some(word) = bits.get_mut(member as usize / 64) {
+            *word |= 1 << (member % 64);
+        }
+    }
+    bits
+}
+
+#[inline]
+fn has_bit(bits: &[u64], member: u32) -> bool {
+    bits.get(member as usize / 64)
+        .is_some_and(|word| word & (1 << (member % 64)) != 0)
 }

@@ -1,5 +1,5 @@
 use std::{
-    fmt, iter,
+    fmt,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -66,18 +66,26 @@ impl<'a> Chosen<'a> {
         self.then_beyond(key, salt, limit, walk)
     }
 
-    /// The same with one member of the pool before all others, as the one that [takes the request](PoolView::overflow) in place
-    /// of the owner: that one and the others follow in their order.
-    pub fn walk_from(
+    /// The same of the members that pass `wanted`, with one member of the pool before all others, as the one that
+    /// [takes the request](PoolView::taker) in place of the owner: that one and the others follow in their order.
+    pub fn walk_from<W>(
         &self,
-        first: u32,
+        first: Option<u32>,
         key: &[u8],
         salt: u64,
         limit: usize,
-    ) -> impl Iterator<Item = (&'a PoolView, u32)> + use<'a> {
-        let walk = self.pool.walk(self.pool.hash_key(key, salt));
-        let others = walk.filter(move |&member| member != first);
-        self.then_beyond(key, salt, limit, iter::once(first).chain(others))
+        wanted: W,
+    ) -> impl Iterator<Item = (&'a PoolView, u32)> + use<'a, W>
+    where
+        W: Fn(&PoolView, u32) -> bool + Copy + 'a,
+    {
+        let pool = self.pool;
+        let others = pool.walk_where(pool.hash_key(key, salt), move |member| {
+            Some(member) != first && wanted(pool, member)
+        });
+        let walk = first.into_iter().chain(others);
+        self.then_beyond(key, salt, limit, walk)
+            .filter(move |(from, member)| Some(*member) == first || wanted(from, *member))
     }
 
     fn then_beyond<W: Iterator<Item = u32>>(

@@ -4,8 +4,8 @@ use crate::pool::Pool;
 
 /// Weight of a member on the ring; 0 for one that is not there.
 pub(super) fn weight_of(pool: &Pool, member: u32) -> u32 {
-    let instance = pool.instance(member);
-    instance.map_or(0, |instance| instance.effective_weight())
+    let place = pool.members().get(member as usize);
+    place.map_or(0, |place| pool.snapshot().ring_weight(*place))
 }
 
 /// Weights of the members that requests may go to now, for draws and bounds.

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::load::HashBalanceFactor;
+use crate::load::{HashBalanceFactor, LoadLimits, Taker};
 
 fn of_weights(weights: &[u32]) -> View {
     let weights = weights.iter().enumerate();
@@ -14,6 +14,10 @@ fn factor(percent: u32) -> HashBalanceFactor {
     HashBalanceFactor::new(percent).expect("legal")
 }
 
+fn limits(percent: u32) -> LoadLimits {
+    LoadLimits::default().with_balance_factor(Some(factor(percent)))
+}
+
 fn pool(view: &View) -> &PoolView {
     let route = view.route(PlanId::ROUTING, &RequestTags::new());
     route.and_then(|route| route.chosen()).expect("a pool").1
@@ -22,11 +26,15 @@ fn pool(view: &View) -> &PoolView {
 /// The member that takes a request, and how often the loads were looked at.
 fn taker(pool: &PoolView, key: KeyHash, percent: u32, loads: &[u64]) -> Option<(u32, usize)> {
     let asked = std::cell::Cell::new(0);
-    let spilled = pool.overflow(key, factor(percent), |member| {
+    let taker = pool.taker(key, limits(percent), |member| {
         asked.set(asked.get() + 1);
         loads[member as usize]
     });
-    let taker = spilled.or_else(|| pool.walk(key).next())?;
+    let taker = match taker? {
+        Taker::Owner => pool.walk(key).next()?,
+        Taker::Other(member) => member,
+        Taker::Nobody => return None,
+    };
     Some((taker, asked.get()))
 }
 
@@ -71,7 +79,33 @@ fn where_nobody_has_room_the_owner_takes_it() {
         load.set(load.get() * 2);
         load.get()
     };
-    assert_eq!(pool.overflow(key, factor(101), rising), None);
+    assert_eq!(pool.taker(key, limits(101), rising), Some(Taker::Owner));
+}
+
+#[test]
+fn a_full_one_is_passed_by_and_where_all_are_full_nobody_takes_it() {
+    let view = of_weights(&[100; 12]);
+    let pool = pool(&view);
+    let key = KeyHash::from_raw(7);
+    let walk: Vec<u32> = pool.walk(key).collect();
+    for limits in [LoadLimits::default(), limits(101)] {
+        let limits = limits.with_most(3);
+        for full in 0..=12 {
+            let load = |member: u32| {
+                let is_full = walk[..full].contains(&member);
+                if is_full { 3 } else { 0 }
+            };
+            let expected = match full {
+                0 => Taker::Owner,
+                12 => Taker::Nobody,
+                _ => Taker::Other(walk[full]),
+            };
+            assert_eq!(pool.taker(key, limits, load), Some(expected));
+        }
+    }
+    let nobody = of_weights(&[0, 0]);
+    let route = nobody.route(PlanId::ROUTING, &RequestTags::new());
+    assert!(route.and_then(|route| route.chosen()).is_none());
 }
 
 #[test]
