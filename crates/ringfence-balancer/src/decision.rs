@@ -3,7 +3,7 @@ use std::{fmt, iter::FusedIterator, sync::Arc};
 use arrayvec::ArrayVec;
 use ringfence_core::{Instance, KeyHash, PlanId, PoolSpec};
 
-use crate::node::{InFlight, Node, Seat};
+use crate::node::{InFlight, Node, Presence, Seat};
 
 /// The most candidates that a decision can have.
 pub const MAX_CANDIDATES: usize = 8;
@@ -32,6 +32,35 @@ impl Candidate {
     #[must_use]
     pub fn in_flight(&self) -> u64 {
         self.0.node.in_flight()
+    }
+
+    /// Follows whether the instance is still in the list, without keeping its node.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use ringfence_balancer::{Balancer, PickRequest};
+    /// use ringfence_core::Instance;
+    /// use ringfence_discovery::MemoryRegistry;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let registry = MemoryRegistry::new();
+    /// registry.register("order", Instance::builder("a", "10.0.0.1:80").build()?);
+    /// let balancer = Balancer::builder(registry.clone(), "order").build()?;
+    /// balancer.ready().await?;
+    /// let decision = balancer.pick(&PickRequest::new())?;
+    /// let mut presence = decision.first().presence();
+    /// assert!(presence.left_at().is_none());
+    ///
+    /// registry.deregister("order", "a");
+    /// presence.away_for(Duration::from_millis(10)).await;
+    /// assert!(presence.left_at().is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn presence(&self) -> Presence {
+        Presence::of(&self.0)
     }
 
     /// Starts an attempt, unless the instance has

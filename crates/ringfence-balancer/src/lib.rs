@@ -93,7 +93,7 @@ mod warm_up;
 pub use ringfence_core::{
     ConfigError, OutlierConfig, RetryBudgetConfig, RingConfig, SlowStartConfig, TagRouting,
 };
-pub use ringfence_discovery::{ServiceKey, WatchConfig};
+pub use ringfence_discovery::{BoxFuture, ProbeError, ServiceKey, WatchConfig};
 pub use ringfence_policy::{AuditSink, CompiledPolicy, MissingKey, PolicyContext};
 
 pub use self::{
@@ -105,7 +105,7 @@ pub use self::{
     current::Current,
     decision::{Candidate, Decision, IntoCandidates, MAX_CANDIDATES},
     error::{BuildError, Overload, PickError},
-    node::{AttachmentKey, FailureKind, InFlight, Node, Outcome},
+    node::{AttachmentKey, FailureKind, InFlight, Node, Outcome, Presence},
     observing::Suggestion,
     reload::{PolicyFault, PolicySourceStatus},
     request::PickRequest,

@@ -10,7 +10,7 @@ use common::{Cluster, Once as _, config, keyed, poll_once};
 use futures_util::future::join_all;
 use http::{HeaderValue, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
-use ringfence_balancer::{ConcurrencyLimits, OutlierConfig};
+use ringfence_balancer::{ConcurrencyLimits, OutlierConfig, PickRequest};
 use ringfence_testkit::{ProbeAnswer, ProbeService};
 use ringfence_tower::{Baseline, Error, ErrorKind, RoutingKey};
 use tokio::time::Instant;
@@ -143,6 +143,22 @@ async fn a_call_waits_for_its_place_and_not_past_its_deadline() {
     assert_eq!(waiting.await.unwrap().status(), 200);
     assert_eq!(probe.calls().len(), 2);
     assert_eq!(cluster.balancer.status().queued, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn least_request_goes_where_the_least_is_in_flight() {
+    let (cluster, probe) = limited(ConcurrencyLimits::default()).await;
+    let layer = cluster.layer().with_baseline(Baseline::least_request());
+    let client = layer.wrap(probe.clone());
+    let key = cluster.key(&["a"]);
+    let busy = cluster.balancer.pick(&PickRequest::new().with_key(&key.0));
+    let busy = [busy.unwrap().first().begin()];
+    for _ in 0..20 {
+        // Whatever the key, and each call is over before the next one.
+        assert_eq!(client.clone().once(get(&key)).await.unwrap().status(), 200);
+    }
+    drop(busy);
+    assert_eq!((probe.calls_to("a:80"), probe.calls_to("b:80")), (0, 20));
 }
 
 #[tokio::test(start_paused = true)]

@@ -44,7 +44,12 @@ impl Task {
         self.mark(&ejected, true);
         self.ask_again();
         self.welcome(&seats);
-        self.publish(snapshot, seats, service_exists).await;
+        if self
+            .publish(snapshot, Arc::clone(&seats), service_exists)
+            .await
+        {
+            mark_presence(previous.unwrap_or(&[]), &seats);
+        }
     }
 
     /// Publishes the same instances with what changed around them; whether it could.
@@ -145,6 +150,21 @@ impl Task {
             },
             |state| Arc::clone(&state.lints),
         )
+    }
+}
+
+/// Tells those that follow an instance whether it is in the list.
+fn mark_presence(previous: &[Arc<Seat>], seats: &[Arc<Seat>]) {
+    let is_there = |seat: &Arc<Seat>| {
+        let found = seats.binary_search_by(|other| other.instance.id().cmp(seat.instance.id()));
+        let found = found.ok().and_then(|place| seats.get(place));
+        found.is_some_and(|found| Arc::ptr_eq(&found.node, &seat.node))
+    };
+    for seat in previous.iter().filter(|seat| !is_there(seat)) {
+        seat.node.set_present(false);
+    }
+    for seat in seats {
+        seat.node.set_present(true);
     }
 }
 

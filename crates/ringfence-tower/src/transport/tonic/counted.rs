@@ -1,25 +1,39 @@
 //! Connections that are counted while they are open.
 
+use std::fmt;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
+use super::lifetime::{End, Lifetime};
 use crate::transport::Connections;
+
+const DRAINED: &str = "the instance left the service, and its drain limit is over";
 
 /// The connections to one instance.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     open: AtomicUsize,
     made: AtomicU64,
+    /// Attempts that were given a channel.
+    used: AtomicU64,
 }
 
 impl Tally {
+    pub(super) fn used(&self) {
+        self.used.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn uses(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
     pub(super) fn now(&self) -> Connections {
         // Whoever is among those made is open already, and whoever is not yet will be: none is missed.
         let made = self.made.load(Ordering::Acquire);
@@ -28,22 +42,37 @@ impl Tally {
     }
 }
 
-/// A connection that is in the tally until it is dropped.
-#[derive(Debug)]
+/// A connection that is in the tally until it is dropped, and ends when its time has come.
 pub(super) struct Counted {
     io: TokioIo<TcpStream>,
     tally: Arc<Tally>,
+    lifetime: Lifetime,
+    ended: Option<End>,
 }
 
 impl Counted {
-    pub(super) fn new(io: TokioIo<TcpStream>, tally: Arc<Tally>) -> Self {
+    pub(super) fn new(io: TokioIo<TcpStream>, tally: Arc<Tally>, lifetime: Lifetime) -> Self {
         tally.open.fetch_add(1, Ordering::AcqRel);
         tally.made.fetch_add(1, Ordering::AcqRel);
-        Self { io, tally }
+        Self {
+            io,
+            tally,
+            lifetime,
+            ended: None,
+        }
     }
 
     fn io(self: Pin<&mut Self>) -> Pin<&mut TokioIo<TcpStream>> {
         Pin::new(&mut self.get_mut().io)
+    }
+}
+
+impl fmt::Debug for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Counted")
+            .field("io", &self.io)
+            .field("ended", &self.ended)
+            .finish_non_exhaustive()
     }
 }
 
@@ -59,7 +88,18 @@ impl Read for Counted {
         cx: &mut Context<'_>,
         buf: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        self.io().poll_read(cx, buf)
+        let this = self.get_mut();
+        if this.ended.is_none() {
+            if let ready @ Poll::Ready(_) = Pin::new(&mut this.io).poll_read(cx, buf) {
+                return ready;
+            }
+            this.ended = Some(ready!(this.lifetime.as_mut().poll(cx)));
+        }
+        Poll::Ready(match this.ended {
+            // As if the server had closed it: whatever comes next makes another one.
+            Some(End::Idle) | None => Ok(()),
+            Some(End::Drained) => Err(io::Error::new(io::ErrorKind::ConnectionAborted, DRAINED)),
+        })
     }
 }
 
