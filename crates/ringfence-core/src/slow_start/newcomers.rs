@@ -82,6 +82,10 @@ impl<I: Clone + Eq + Hash> Newcomers<I> {
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "tests need some time to start from"
+)]
 mod tests {
     use super::*;
 

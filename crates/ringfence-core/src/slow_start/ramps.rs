@@ -133,6 +133,10 @@ impl<I: Clone + Eq + Hash> SlowStart<I> {
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "tests need some time to start from"
+)]
 mod tests {
     use super::*;
 

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 
-use hyper::rt::{Read, ReadBufCursor, Write};
-use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::lifetime::{End, Lifetime};
@@ -23,6 +22,8 @@ pub(super) struct Tally {
     made: AtomicU64,
     /// Attempts that were given a channel.
     used: AtomicU64,
+    /// Reads that brought something.
+    reads: AtomicU64,
 }
 
 impl Tally {
@@ -38,39 +39,39 @@ impl Tally {
         // Whoever is among those made is open already, and whoever is not yet will be: none is missed.
         let made = self.made.load(Ordering::Acquire);
         let open = self.open.load(Ordering::Acquire);
-        Connections::new(open, made)
+        Connections::new(open, made).with_reads(self.reads.load(Ordering::Acquire))
     }
 }
 
 /// A connection that is in the tally until it is dropped, and ends when its time has come.
 pub(super) struct Counted {
-    io: TokioIo<TcpStream>,
+    stream: TcpStream,
     tally: Arc<Tally>,
     lifetime: Lifetime,
     ended: Option<End>,
 }
 
 impl Counted {
-    pub(super) fn new(io: TokioIo<TcpStream>, tally: Arc<Tally>, lifetime: Lifetime) -> Self {
+    pub(super) fn new(stream: TcpStream, tally: Arc<Tally>, lifetime: Lifetime) -> Self {
         tally.open.fetch_add(1, Ordering::AcqRel);
         tally.made.fetch_add(1, Ordering::AcqRel);
         Self {
-            io,
+            stream,
             tally,
             lifetime,
             ended: None,
         }
     }
 
-    fn io(self: Pin<&mut Self>) -> Pin<&mut TokioIo<TcpStream>> {
-        Pin::new(&mut self.get_mut().io)
+    fn stream(self: Pin<&mut Self>) -> Pin<&mut TcpStream> {
+        Pin::new(&mut self.get_mut().stream)
     }
 }
 
 impl fmt::Debug for Counted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Counted")
-            .field("io", &self.io)
+            .field("stream", &self.stream)
             .field("ended", &self.ended)
             .finish_non_exhaustive()
     }
@@ -82,20 +83,24 @@ impl Drop for Counted {
     }
 }
 
-impl Read for Counted {
+impl AsyncRead for Counted {
     fn poll_read(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        buf: ReadBufCursor<'_>,
+        buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        if this.ended.is_none() {
-            if let ready @ Poll::Ready(_) = Pin::new(&mut this.io).poll_read(cx, buf) {
-                return ready;
+        if self.ended.is_none() {
+            let before = buf.filled().len();
+            let polled = self.as_mut().stream().poll_read(cx, buf);
+            if buf.filled().len() > before {
+                self.tally.reads.fetch_add(1, Ordering::AcqRel);
             }
-            this.ended = Some(ready!(this.lifetime.as_mut().poll(cx)));
+            if polled.is_ready() {
+                return polled;
+            }
+            self.ended = Some(ready!(self.lifetime.as_mut().poll(cx)));
         }
-        Poll::Ready(match this.ended {
+        Poll::Ready(match self.ended {
             // As if the server had closed it: whatever comes next makes another one.
             Some(End::Idle) | None => Ok(()),
             Some(End::Drained) => Err(io::Error::new(io::ErrorKind::ConnectionAborted, DRAINED)),
@@ -103,25 +108,25 @@ impl Read for Counted {
     }
 }
 
-impl Write for Counted {
+impl AsyncWrite for Counted {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.io().poll_write(cx, buf)
+        self.stream().poll_write(cx, buf)
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.io().poll_flush(cx)
+        self.stream().poll_flush(cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.io().poll_shutdown(cx)
+        self.stream().poll_shutdown(cx)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.io.is_write_vectored()
+        self.stream.is_write_vectored()
     }
 
     fn poll_write_vectored(
@@ -129,6 +134,6 @@ impl Write for Counted {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.io().poll_write_vectored(cx, bufs)
+        self.stream().poll_write_vectored(cx, bufs)
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use http::Uri;
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioIo;
 use ringfence_balancer::Presence;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -137,7 +138,7 @@ impl Dialer {
         self.pause.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn dial(mut self) -> Result<Counted, DialError> {
+    async fn dial(mut self) -> Result<TokioIo<Counted>, DialError> {
         if let Some(error) = self.pause().current(Instant::now()) {
             return Err(error);
         }
@@ -155,7 +156,8 @@ impl Dialer {
             Ok(Ok(connection)) => {
                 *self.pause() = Pause::default();
                 let lifetime = self.limits.lifetime(self.presence, Arc::clone(&self.tally));
-                return Ok(Counted::new(connection, self.tally, lifetime));
+                let counted = Counted::new(connection.into_inner(), self.tally, lifetime);
+                return Ok(TokioIo::new(counted));
             }
             Ok(Err(error)) => Cause::Connect(error.into()),
             Err(_elapsed) => Cause::Timeout(self.timeout),
@@ -185,9 +187,9 @@ impl Pause {
 }
 
 impl Service<Uri> for Dialer {
-    type Response = Counted;
+    type Response = TokioIo<Counted>;
     type Error = DialError;
-    type Future = Pin<Box<dyn Future<Output = Result<Counted, DialError>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, DialError>> + Send>>;
 
     fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), DialError>> {
         Poll::Ready(Ok(()))
@@ -202,7 +204,7 @@ impl Service<Uri> for Dialer {
 /// How old the result of a dial may be. It was made for callers that went away, and says nothing of the instance now.
 const FRESH: Duration = Duration::from_secs(1);
 
-type Dialled = (Result<Counted, DialError>, Instant);
+type Dialled = (Result<TokioIo<Counted>, DialError>, Instant);
 
 /// A dial under way; it ends when this is dropped.
 struct Dial {
@@ -223,7 +225,7 @@ impl Dial {
 }
 
 impl Future for Dial {
-    type Output = Result<Counted, DialError>;
+    type Output = Result<TokioIo<Counted>, DialError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         loop {
