@@ -1,4 +1,4 @@
-//! What is done about new instances.
+//! What is done about instances that come and go.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -73,5 +73,20 @@ impl Task {
             let weight = instance.weight().get();
             self.slow_start.weight(&NodeIdentity::of(instance), weight)
         })
+    }
+}
+
+/// Tells those that follow an instance whether it is in the list.
+pub(super) fn mark_presence(previous: &[Arc<Seat>], seats: &[Arc<Seat>]) {
+    let is_there = |seat: &Arc<Seat>| {
+        let found = seats.binary_search_by(|other| other.instance.id().cmp(seat.instance.id()));
+        let found = found.ok().and_then(|place| seats.get(place));
+        found.is_some_and(|found| Arc::ptr_eq(&found.node, &seat.node))
+    };
+    for seat in previous.iter().filter(|seat| !is_there(seat)) {
+        seat.node.set_present(false);
+    }
+    for seat in seats {
+        seat.node.set_present(true);
     }
 }

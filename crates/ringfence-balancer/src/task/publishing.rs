@@ -8,7 +8,7 @@ use std::{
 use ringfence_core::{RouteKey, RoutePlans, Snapshot, View, ViewConfig};
 use tracing::{error, warn};
 
-use super::{Task, changes, now, policies::same as same_policy};
+use super::{Task, changes, newcomers::mark_presence, now, policies::same as same_policy};
 use crate::{
     CompiledPolicy,
     lints::Lints,
@@ -150,21 +150,6 @@ impl Task {
             },
             |state| Arc::clone(&state.lints),
         )
-    }
-}
-
-/// Tells those that follow an instance whether it is in the list.
-fn mark_presence(previous: &[Arc<Seat>], seats: &[Arc<Seat>]) {
-    let is_there = |seat: &Arc<Seat>| {
-        let found = seats.binary_search_by(|other| other.instance.id().cmp(seat.instance.id()));
-        let found = found.ok().and_then(|place| seats.get(place));
-        found.is_some_and(|found| Arc::ptr_eq(&found.node, &seat.node))
-    };
-    for seat in previous.iter().filter(|seat| !is_there(seat)) {
-        seat.node.set_present(false);
-    }
-    for seat in seats {
-        seat.node.set_present(true);
     }
 }
 

@@ -4,8 +4,8 @@ use std::{
 };
 
 use super::{
-    Absence, PoolView, Route, View, ViewConfig, judge::Standing, pool_view::Usability,
-    table::RouteTable, twins::Twins,
+    Absence, PoolView, Route, View, ViewConfig, judge::Standing, table::RouteTable, twins::Twins,
+    usability::Usability,
 };
 use crate::{
     pool::{Pool, PoolSpec, Selector, TagIndex},

@@ -14,6 +14,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod twins;
+mod usability;
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
