@@ -12,14 +12,14 @@ use std::{
 };
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use ringfence_balancer::{Balancer, CompiledPolicy, PickRequest};
+use ringfence_balancer::{Balancer, BalancerConfig, CompiledPolicy, PickRequest};
 use ringfence_core::{
     Attribute, Instance, PlanId, RequestTags, RoutePlan, RoutePlans, Spill, StageTemplate,
 };
 use ringfence_discovery::{MemoryRegistry, ServiceKey};
 use tokio::runtime::Runtime;
 
-fn balancer(runtime: &Runtime, instances: usize) -> Balancer {
+fn balancer(runtime: &Runtime, instances: usize, config: BalancerConfig) -> Balancer {
     let (registry, service) = (MemoryRegistry::new(), ServiceKey::new("bench"));
     let all = (0..instances).map(|n| {
         Instance::builder(format!("i{n}"), format!("h{n}:80"))
@@ -30,6 +30,7 @@ fn balancer(runtime: &Runtime, instances: usize) -> Balancer {
     registry.replace(&service, all);
     runtime.block_on(async {
         let balancer = Balancer::builder(registry, service)
+            .with_config(config)
             .with_policy(CompiledPolicy::of_plans(plans()))
             .build()
             .expect("in a runtime");
@@ -60,7 +61,7 @@ fn pick(criterion: &mut Criterion) {
     let tags = RequestTags::new().with_zone("a");
     let mut group = criterion.benchmark_group("pick");
     for instances in [10, 100, 1_000, 10_000] {
-        let balancer = balancer(&runtime, instances);
+        let balancer = balancer(&runtime, instances, BalancerConfig::default());
         for plan in [PlanId::ROUTING, PlanId::nth(BY_ZONE), PlanId::nth(SPILLING)] {
             while balancer
                 .view()
@@ -128,5 +129,28 @@ fn pick(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, pick);
+/// With bounded load: an idle owner needs no sum, one that is busy needs that of all.
+fn bounded(criterion: &mut Criterion) {
+    let runtime = Runtime::new().expect("a runtime");
+    let keys: Vec<_> = (0..1_024).map(|n| format!("user-{n}")).collect();
+    let mut group = criterion.benchmark_group("pick, bounded load");
+    for instances in [10, 1_000] {
+        let config = BalancerConfig::default().with_hash_balance_factor(125);
+        let balancer = balancer(&runtime, instances, config.expect("in range"));
+        let pick = |key: &str| balancer.pick(&PickRequest::new().with_key(key));
+        let mut bench = |name| {
+            let mut keys = keys.iter().cycle();
+            group.bench_function(BenchmarkId::new(name, instances), |bencher| {
+                bencher.iter(|| black_box(pick(keys.next().map_or("", String::as_str))));
+            });
+        };
+        bench("idle");
+        let begin = |n: usize| pick(&format!("other-{n}")).expect("one").first().begin();
+        let _running: Vec<_> = (0..instances * 10).map(begin).collect();
+        bench("busy");
+    }
+    group.finish();
+}
+
+criterion_group!(benches, pick, bounded);
 criterion_main!(benches);

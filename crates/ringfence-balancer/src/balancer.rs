@@ -7,8 +7,8 @@ use ringfence_discovery::{Discovery, ServiceKey};
 use tokio::time::{Instant, timeout};
 
 use crate::{
-    BalancerBuilder, BalancerConfig, Candidate, Current, Decision, PickError, PickRequest, Status,
-    handle::TaskGuard, pick,
+    BalancerBuilder, BalancerConfig, Candidate, Current, Decision, Permit, PickError, PickRequest,
+    Status, handle::TaskGuard, pick,
 };
 
 /// The longest that [`Balancer::shutdown`] waits for the task.
@@ -176,6 +176,42 @@ impl Balancer {
         }
     }
 
+    /// Waits for one of the places that [`max_in_flight`](crate::ConcurrencyLimits::with_max_in_flight) gives to the calls of the
+    /// service: to be asked before the pick, and the permit kept until the call is over with all its attempts. Without that
+    /// limit it returns at once. Those who wait are let in in the order in which they came.
+    ///
+    /// # Errors
+    /// [`PickError::Overloaded`] at once if [`max_queued`](crate::ConcurrencyLimits::with_max_queued) calls wait already, and after
+    /// [`queue_timeout`](crate::ConcurrencyLimits::with_queue_timeout); [`PickError::ShutDown`], also for those who wait.
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives the place in the queue back; no place is lost.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with time enabled, if there is something to wait for.
+    ///
+    /// # Examples
+    /// ```
+    /// use ringfence_balancer::{Balancer, BalancerConfig, ConcurrencyLimits, PickError};
+    /// use ringfence_discovery::MemoryRegistry;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limits = ConcurrencyLimits::default().with_max_in_flight(1)?;
+    /// let balancer = Balancer::builder(MemoryRegistry::new(), "order")
+    ///     .with_config(BalancerConfig::default().with_concurrency(limits))
+    ///     .build()?;
+    /// let permit = balancer.admit().await?;
+    /// assert!(matches!(balancer.admit().await, Err(PickError::Overloaded { .. })));
+    /// drop(permit);
+    /// drop(balancer.admit().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn admit(&self) -> Result<Permit, PickError> {
+        self.guard.shared.admit().await
+    }
+
     /// Takes a hop from the [retry budget](crate::RetryBudgetConfig) of the service; to be asked before each attempt after the
     /// first, and before any wait that precedes it.
     #[must_use = "a hop that was granted counts as made"]
@@ -225,6 +261,7 @@ impl Balancer {
     /// Outside of a tokio runtime with time enabled.
     pub async fn shutdown(&self) {
         self.guard.shared.cell.close();
+        self.guard.shared.admission.close();
         self.guard.abort();
         let mut answered = self.guard.answered.clone();
         let gone = async { while answered.changed().await.is_ok() {} };

@@ -1,4 +1,4 @@
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use ringfence_core::Severity;
 use ringfence_discovery::{Discovery, DocumentSource, ServiceKey, Supervisor};
@@ -7,8 +7,9 @@ use tokio::{runtime::Handle, sync::watch};
 use tracing::Instrument;
 
 use crate::{
-    Balancer, BalancerConfig, BuildError, CompiledPolicy, ConfigError, PolicyContext, audit::Audit,
-    handle::TaskGuard, observing::Observing, reload::Reloader, shared::Shared, task::Task,
+    Balancer, BalancerConfig, BuildError, CompiledPolicy, ConfigError, PolicyContext, WarmUp,
+    audit::Audit, handle::TaskGuard, observing::Observing, reload::Reloader, shared::Shared,
+    task::Task,
 };
 
 /// Makes a [`Balancer`].
@@ -22,6 +23,7 @@ pub struct BalancerBuilder {
     audit: Sink,
     observe_cache: usize,
     policy_source: Option<(Arc<dyn DocumentSource>, PolicyContext)>,
+    warm_up: Option<(Arc<dyn WarmUp>, Duration)>,
 }
 
 /// Only to be shown as whether there is one.
@@ -44,6 +46,7 @@ impl BalancerBuilder {
             audit: Sink::default(),
             observe_cache: Observing::CACHE_SIZE,
             policy_source: None,
+            warm_up: None,
         }
     }
 
@@ -138,6 +141,43 @@ impl BalancerBuilder {
         self
     }
 
+    /// Lets a new instance get no requests before it is warm, or for `timeout` (10 ms..=10 min) if that does not succeed; by
+    /// default there is nothing to wait for. What makes it warm is any [`Probe`](ringfence_discovery::Probe), or what a connector
+    /// offers, such as `TonicConnector::warm_up`, which makes the connections that the requests then use.
+    ///
+    /// Those that are there when the program starts are not new, and neither is one that was away for at most 30 s. At most 16 are
+    /// warmed at a time; the time of an instance runs while it waits for its turn. A [slow start](BalancerConfig::with_slow_start)
+    /// begins when it is warm.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if the timeout is out of the range.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// use ringfence_balancer::Balancer;
+    /// use ringfence_discovery::{MemoryRegistry, TcpProbe};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let balancer = Balancer::builder(MemoryRegistry::new(), "order")
+    ///     .with_warm_up(TcpProbe, Duration::from_secs(5))?
+    ///     .build()?;
+    /// # let _ = balancer;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_warm_up(
+        mut self,
+        warm_up: impl WarmUp,
+        timeout: Duration,
+    ) -> Result<Self, ConfigError> {
+        let range = Duration::from_millis(10)..=Duration::from_secs(600);
+        let timeout = ConfigError::check("warm_up_timeout", timeout, range)?;
+        self.warm_up = Some((Arc::new(warm_up), timeout));
+        Ok(self)
+    }
+
     /// Starts the balancer's task on the current tokio runtime, which must have its time driver
     /// enabled. Returns at once; the first view comes later, see [`Balancer::ready`].
     ///
@@ -170,7 +210,8 @@ impl BalancerBuilder {
         });
         let supervisor = Supervisor::new(self.discovery, shared.service.clone(), watch);
         let (sender, answered) = watch::channel(false);
-        let task = Task::new(Arc::clone(&shared), supervisor, reloader, sender);
+        let task =
+            Task::new(Arc::clone(&shared), supervisor, reloader, sender).with_warm_up(self.warm_up);
         let task = runtime.spawn(task.run().instrument(span)).abort_handle();
         Ok(Balancer {
             guard: Arc::new(TaskGuard::new(shared, task, answered)),

@@ -1,9 +1,15 @@
+//! Settings of a balancer.
+
+mod load;
+
 use std::time::Duration;
 
-use ringfence_core::{RingConfig, TagRouting, ViewConfig};
+use ringfence_core::{HashBalanceFactor, RingConfig, SlowStartConfig, TagRouting, ViewConfig};
 use ringfence_discovery::WatchConfig;
 
-use crate::{ConfigError, MAX_CANDIDATES, MissingKey, OutlierConfig, RetryBudgetConfig};
+use crate::{
+    ConcurrencyLimits, ConfigError, MAX_CANDIDATES, MissingKey, OutlierConfig, RetryBudgetConfig,
+};
 
 /// Settings of a [`Balancer`](crate::Balancer).
 ///
@@ -26,6 +32,9 @@ pub struct BalancerConfig {
     outlier: OutlierConfig,
     retry_budget: RetryBudgetConfig,
     missing_key: MissingKey,
+    hash_balance_factor: Option<HashBalanceFactor>,
+    concurrency: ConcurrencyLimits,
+    slow_start: SlowStartConfig,
     update_merge_window: Duration,
     max_merge_delay: Duration,
     ready_timeout: Duration,
@@ -42,6 +51,9 @@ impl Default for BalancerConfig {
             outlier: OutlierConfig::default(),
             retry_budget: RetryBudgetConfig::default(),
             missing_key: MissingKey::default(),
+            hash_balance_factor: None,
+            concurrency: ConcurrencyLimits::default(),
+            slow_start: SlowStartConfig::default(),
             update_merge_window: Duration::from_millis(200),
             max_merge_delay: Duration::from_secs(2),
             ready_timeout: Duration::from_secs(5),

@@ -3,7 +3,7 @@ use std::{fmt, iter::FusedIterator, sync::Arc};
 use arrayvec::ArrayVec;
 use ringfence_core::{Instance, KeyHash, PlanId, PoolSpec};
 
-use crate::node::{InFlight, Node, Seat};
+use crate::node::{InFlight, Node, Presence, Seat};
 
 /// The most candidates that a decision can have.
 pub const MAX_CANDIDATES: usize = 8;
@@ -34,7 +34,45 @@ impl Candidate {
         self.0.node.in_flight()
     }
 
-    /// Starts an attempt.
+    /// Follows whether the instance is still in the list, without keeping its node.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use ringfence_balancer::{Balancer, PickRequest};
+    /// use ringfence_core::Instance;
+    /// use ringfence_discovery::MemoryRegistry;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let registry = MemoryRegistry::new();
+    /// registry.register("order", Instance::builder("a", "10.0.0.1:80").build()?);
+    /// let balancer = Balancer::builder(registry.clone(), "order").build()?;
+    /// balancer.ready().await?;
+    /// let decision = balancer.pick(&PickRequest::new())?;
+    /// let mut presence = decision.first().presence();
+    /// assert!(presence.left_at().is_none());
+    ///
+    /// registry.deregister("order", "a");
+    /// presence.away_for(Duration::from_millis(10)).await;
+    /// assert!(presence.left_at().is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn presence(&self) -> Presence {
+        Presence::of(&self.0)
+    }
+
+    /// Starts an attempt, unless the instance has
+    /// [`max_in_flight_per_instance`](crate::ConcurrencyLimits::max_in_flight_per_instance) requests in flight: a pick looks at
+    /// that limit, but others may take the last place before the attempt begins. Where it does not, another candidate may be
+    /// tried, and nothing is to be reported.
+    #[must_use]
+    pub fn try_begin(&self) -> Option<InFlight> {
+        self.0.try_begin()
+    }
+
+    /// Starts an attempt, whatever the limit.
     pub fn begin(&self) -> InFlight {
         self.0.begin()
     }
@@ -105,6 +143,7 @@ pub struct Decision {
     pub(crate) epoch: u64,
     pub(crate) stage: usize,
     pub(crate) spilled: bool,
+    pub(crate) overflow: bool,
     pub(crate) plan: PlanId,
     pub(crate) pool: Arc<PoolSpec>,
     pub(crate) panic: bool,
@@ -161,6 +200,14 @@ impl Decision {
     #[must_use]
     pub fn is_spilled(&self) -> bool {
         self.spilled
+    }
+
+    /// Whether the owner of the key had too much in flight, so that the first candidate is another one: more than its
+    /// [share](crate::BalancerConfig::with_hash_balance_factor), where it comes next, or
+    /// [all that it may have](crate::ConcurrencyLimits::with_max_in_flight_per_instance), where it is left out.
+    #[must_use]
+    pub fn is_overflow(&self) -> bool {
+        self.overflow
     }
 
     /// The plan that found the pool.

@@ -70,6 +70,14 @@ pub enum PickError {
         /// The service that was asked for.
         service: ServiceKey,
     },
+    /// A limit of [`ConcurrencyLimits`](crate::ConcurrencyLimits) is reached. No instance was asked.
+    #[error("service {service} is overloaded here: {overload}")]
+    Overloaded {
+        /// The service that was asked for.
+        service: ServiceKey,
+        /// Which limit it is.
+        overload: Overload,
+    },
     /// The balancer's task has ended without a shutdown, as with its runtime: there is no view, or
     /// nothing renews it any more.
     #[error("the task of the balancer of service {service} is gone, as its runtime may be")]
@@ -90,10 +98,28 @@ impl PickError {
     #[must_use]
     pub fn is_temporary(&self) -> bool {
         match self {
-            Self::NotReady { .. } | Self::NoSuchService { .. } | Self::NoInstances { .. } => true,
+            Self::NotReady { .. }
+            | Self::NoSuchService { .. }
+            | Self::NoInstances { .. }
+            | Self::Overloaded { .. } => true,
             Self::KeyRequired { .. } | Self::TaskGone { .. } | Self::ShutDown { .. } => false,
         }
     }
+}
+
+/// Which limit of [`ConcurrencyLimits`](crate::ConcurrencyLimits) a request ran into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
+pub enum Overload {
+    /// Every usable instance of the pool has `max_in_flight_per_instance` requests in flight.
+    #[error("every usable instance has max_in_flight_per_instance requests in flight")]
+    Instances,
+    /// `max_in_flight` requests are in flight, and `max_queued` wait already.
+    #[error("max_in_flight requests are in flight and max_queued wait")]
+    QueueFull,
+    /// No place came free within `queue_timeout`.
+    #[error("no place came free within {0:?}")]
+    QueueTimeout(Duration),
 }
 
 fn waited_text(waited: Duration) -> String {

@@ -1,18 +1,20 @@
 //! Choices for requests without a key.
 
-use std::{iter, sync::atomic::Ordering};
+mod least;
 
-use ringfence_core::Chosen;
+use std::sync::atomic::Ordering;
+
+use ringfence_core::{Chosen, PoolView};
 
 use crate::{
     MissingKey,
-    decision::Candidates,
+    decision::{Candidate, Candidates},
     published::Published,
-    seating::{candidate, seat},
+    seating::{candidate, load, seat},
     shared::Shared,
 };
 
-/// Distinct eligible members, at most `limit`, which is above zero; `None` if there are none. The last may be of the stage
+/// Distinct eligible members that are not full, at most `limit`, which is above zero; `None` if there are none. The last may be of the stage
 /// behind, as for keys.
 pub(crate) fn choose(
     shared: &Shared,
@@ -25,36 +27,60 @@ pub(crate) fn choose(
     let eligible = pool.eligible();
     let draw = || fastrand::u64(..);
     let beyond = (limit > 1).then(|| chosen.beyond(draw())).flatten();
+    let limits = shared.config.load_limits();
+    let may_more = |candidate: &Candidate| limits.is_below_most(candidate.in_flight());
     let beyond = beyond.and_then(|(next, member)| candidate(published, next, member));
-    let own = limit - usize::from(beyond.is_some());
-    let start = match (missing_key, eligible.len()) {
-        (_, 0) => return None,
-        (MissingKey::RoundRobin, len) => shared.turn.fetch_add(1, Ordering::Relaxed) % len,
-        (_, len) => fastrand::usize(..len),
+    let beyond = beyond.filter(may_more);
+    let own_limit = limit - usize::from(beyond.is_some());
+    let (first, second) = match missing_key {
+        MissingKey::P2c => two(published, pool)?,
+        MissingKey::LeastRequest => (least_loaded(published, pool)?, None),
+        MissingKey::RoundRobin => {
+            let turn = shared.turn.fetch_add(1, Ordering::Relaxed);
+            (turn.checked_rem(eligible.len())?, None)
+        }
+        _ if eligible.is_empty() => return None,
+        _ => (fastrand::usize(..eligible.len()), None),
     };
-    if missing_key == MissingKey::P2c && eligible.len() > 1 {
-        let other = other_than(start, fastrand::usize(..eligible.len() - 1));
-        let at = |place: usize| candidate(published, pool, *eligible.get(place)?);
-        let (one, two) = (at(start)?, at(other)?);
-        let (less, more) = if two.in_flight() < one.in_flight() {
-            (two, one)
-        } else {
-            (one, two)
-        };
-        let rest = from(eligible, start)
-            .filter(|(place, _)| *place != start && *place != other)
-            .map(|(_, member)| member);
-        let drawn = iter::once(less).chain(iter::once(more));
-        let drawn = drawn.chain(seat(published, pool, rest)).take(own);
-        return Candidates::collect(drawn.chain(beyond));
-    }
-    let members = from(eligible, start).map(|(_, member)| member);
-    Candidates::collect(seat(published, pool, members.take(own)).chain(beyond))
+    // In the order of their places from the first one on, but the second one next.
+    let rest = from(eligible, first)
+        .filter(|(place, _)| *place != first && Some(*place) != second)
+        .map(|(_, member)| member);
+    let drawn = [Some(first), second].into_iter().flatten();
+    let drawn = drawn.filter_map(|place| eligible.get(place).copied());
+    let own = seat(published, pool, drawn.chain(rest));
+    let mut own = own.filter(may_more).take(own_limit).peekable();
+    // The stage behind is for failures, not for what is too much for this one.
+    own.peek()?;
+    Candidates::collect(own.chain(beyond))
 }
 
-/// One of the places except `taken`, given a draw from one place fewer.
-fn other_than(taken: usize, drawn: usize) -> usize {
-    drawn + usize::from(drawn >= taken)
+/// Places of two members drawn by weight, the less busy one first; of equally busy ones the one that was drawn first.
+///
+/// Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing", 2001.
+fn two(published: &Published, pool: &PoolView) -> Option<(usize, Option<usize>)> {
+    let one = pool.draw(fastrand::u64(..))?;
+    let Some(other) = pool.draw_other(one, fastrand::u64(..)) else {
+        return Some((one, None));
+    };
+    let busy = |place: usize| least::Busy::with(busy(published, pool, place), 0);
+    if busy(other).is_less_than(busy(one)) {
+        return Some((other, Some(one)));
+    }
+    Some((one, Some(other)))
+}
+
+fn least_loaded(published: &Published, pool: &PoolView) -> Option<usize> {
+    let all = (0..pool.eligible().len()).map(|place| busy(published, pool, place));
+    least::place(all, |below| fastrand::u64(..below))
+}
+
+/// What is in flight on the member at a place of the eligible ones, and its weight.
+fn busy(published: &Published, pool: &PoolView, place: usize) -> (u64, u32) {
+    let Some(&member) = pool.eligible().get(place) else {
+        return (u64::MAX, 0);
+    };
+    (load(published, pool, member), pool.weight(member))
 }
 
 /// All members once, beginning at a place.
@@ -70,19 +96,6 @@ fn from(members: &[u32], start: usize) -> impl Iterator<Item = (usize, u32)> + '
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_second_draw_is_even_over_the_others() {
-        for len in 2..10 {
-            for taken in 0..len {
-                let mut others: Vec<_> =
-                    (0..len - 1).map(|drawn| other_than(taken, drawn)).collect();
-                others.sort_unstable();
-                let expected: Vec<_> = (0..len).filter(|place| *place != taken).collect();
-                assert_eq!(others, expected);
-            }
-        }
-    }
 
     #[test]
     fn all_members_come_once() {

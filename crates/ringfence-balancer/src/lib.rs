@@ -55,6 +55,7 @@
 //! | health and ejection move nobody else's keys | they are judged while walking the ring, which stays the same |
 //! | counts return to where they were taken | the guard holds the node, not its name |
 //! | nothing outlives the last handle | task, watch and sockets end; departed nodes end with their last attempt |
+//! | limits are not passed | a place is reserved before it is used ([`Candidate::try_begin`], [`Balancer::admit`]) and given back by a guard |
 //! | bounded memory | prepared routes ([`BalancerConfig::max_pools`]), wishes for them, outlier records, reports: each has a limit |
 //!
 //! Two clients with the same settings that have seen the same snapshot choose the same candidates; what
@@ -62,9 +63,11 @@
 //!
 //! The task needs a tokio runtime of either flavour with its time driver enabled.
 
+mod admission;
 mod audit;
 mod balancer;
 mod builder;
+mod concurrency;
 mod config;
 mod counter;
 mod current;
@@ -86,23 +89,28 @@ mod seating;
 mod shared;
 mod status;
 mod task;
+mod warm_up;
 
 pub use ringfence_core::{
-    ConfigError, ConfigFinding, OutlierConfig, RetryBudgetConfig, RingConfig, TagRouting,
+    ConfigError, ConfigFinding, OutlierConfig, RetryBudgetConfig, RingConfig, SlowStartConfig,
+    TagRouting,
 };
-pub use ringfence_discovery::{ServiceKey, WatchConfig};
+pub use ringfence_discovery::{BoxFuture, ProbeError, ServiceKey, WatchConfig};
 pub use ringfence_policy::{AuditSink, CompiledPolicy, MissingKey, PolicyContext};
 
 pub use self::{
+    admission::Permit,
     balancer::Balancer,
     builder::BalancerBuilder,
+    concurrency::ConcurrencyLimits,
     config::BalancerConfig,
     current::Current,
     decision::{Candidate, Decision, IntoCandidates, MAX_CANDIDATES},
-    error::{BuildError, PickError},
-    node::{AttachmentKey, FailureKind, InFlight, Node, Outcome},
+    error::{BuildError, Overload, PickError},
+    node::{AttachmentKey, FailureKind, InFlight, Node, Outcome, Presence},
     observing::Suggestion,
     reload::{PolicyFault, PolicySourceStatus},
     request::PickRequest,
     status::{BalancerCounters, Status},
+    warm_up::WarmUp,
 };

@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, sync::Arc};
 
-use ringfence_core::{Instance, KeyHash, PlanId, Route, TagValues};
+use ringfence_core::{Instance, KeyHash, PlanId, PoolView, Route, TagValues, Taker};
 
 use crate::{
     MissingKey, PickError, PickRequest,
@@ -10,7 +10,7 @@ use crate::{
     keyless,
     published::Published,
     request::Tags,
-    seating::{self, candidate},
+    seating::{self, candidate, load},
     shared::Shared,
 };
 
@@ -97,12 +97,28 @@ fn choose(
     };
     let pool = chosen.pool;
     let limit = request.candidates(shared.config.max_attempts());
+    let limits = shared.config.load_limits();
+    let mut overflow = None;
     let (candidates, key_hash) = match key {
         Some(key) => {
-            let walk = chosen.walk(key, request.salt(), limit);
-            let seats = walk.filter_map(|(pool, member)| candidate(published, pool, member));
-            let hash = pool.hash_key(key, request.salt());
-            (Candidates::collect(seats), Some(hash))
+            let salt = request.salt();
+            let hash = pool.hash_key(key, salt);
+            let seat = |(pool, member)| candidate(published, pool, member);
+            let candidates = if limits.is_any() {
+                overflow = match pool.taker(hash, limits, |member| load(published, pool, member)) {
+                    Some(Taker::Other(member)) => Some(member),
+                    Some(Taker::Nobody) => return Err(shared.overloaded()),
+                    _ => None,
+                };
+                let may_more = |pool: &PoolView, member| {
+                    limits.most() == 0 || limits.is_below_most(load(published, pool, member))
+                };
+                let walk = chosen.walk_from(overflow, key, salt, limit, may_more);
+                Candidates::collect(walk.filter_map(seat))
+            } else {
+                Candidates::collect(chosen.walk(key, salt, limit).filter_map(seat))
+            };
+            (candidates, Some(hash))
         }
         None => {
             let missing_key = request.missing_key();
@@ -118,12 +134,18 @@ fn choose(
         }
     };
     let Some(candidates) = candidates else {
+        if limits.most() > 0 && !pool.eligible().is_empty() {
+            return Err(shared.overloaded());
+        }
         return Err(shared.no_instances(published, route));
     };
     if chosen.is_spilled {
         shared.counters.spilled.increment();
     } else if chosen.stage > 0 {
         shared.counters.fallbacks.increment();
+    }
+    if overflow.is_some() {
+        shared.counters.overflowed.increment();
     }
     if pool.is_panic() {
         shared.counters.panic_picks.increment();
@@ -135,6 +157,7 @@ fn choose(
         epoch: published.view.epoch(),
         stage: chosen.stage,
         spilled: chosen.is_spilled,
+        overflow: overflow.is_some(),
         plan: request.plan(),
         pool: Arc::clone(pool.spec(spread)),
         panic: pool.is_panic(),

@@ -10,6 +10,13 @@ pub(crate) fn candidate(published: &Published, pool: &PoolView, member: u32) -> 
     published.seats.get(index as usize).cloned().map(Candidate)
 }
 
+/// What is in flight on a member of a pool.
+pub(crate) fn load(published: &Published, pool: &PoolView, member: u32) -> u64 {
+    let index = pool.pool().members().get(member as usize);
+    let seat = index.and_then(|index| published.seats.get(*index as usize));
+    seat.map_or(0, |seat| seat.node.in_flight())
+}
+
 /// The candidates that these members of a pool are.
 pub(crate) fn seat(
     published: &Published,

@@ -15,7 +15,8 @@ use tokio::{sync::watch, time::Instant};
 use tracing::{info, warn};
 
 use crate::{
-    BalancerConfig, CompiledPolicy, PickError, PolicySourceStatus,
+    BalancerConfig, CompiledPolicy, Overload, PickError, PolicySourceStatus,
+    admission::Admission,
     audit::Audit,
     counter::StripedCounter,
     node::NodeTotals,
@@ -32,8 +33,10 @@ pub(crate) struct Counters {
     pub(crate) long_keys: StripedCounter,
     pub(crate) fallbacks: StripedCounter,
     pub(crate) spilled: StripedCounter,
+    pub(crate) overflowed: StripedCounter,
     pub(crate) panic_picks: StripedCounter,
     pub(crate) no_instances: StripedCounter,
+    pub(crate) overloaded: StripedCounter,
     pub(crate) unprepared: StripedCounter,
     pub(crate) hops_granted: AtomicU64,
     pub(crate) hops_denied: AtomicU64,
@@ -45,6 +48,8 @@ pub(crate) struct Counters {
 pub(crate) struct TaskReport {
     pub(crate) watch: WatchStatus,
     pub(crate) merged: u64,
+    pub(crate) starting_slowly: usize,
+    pub(crate) warm_ups_failed: u64,
     pub(crate) ejections: u64,
     pub(crate) ejections_refused: u64,
     pub(crate) routes_prepared: u64,
@@ -73,6 +78,7 @@ pub(crate) struct Shared {
     /// Whose turn it is in round robin.
     pub(crate) turn: AtomicUsize,
     pub(crate) nodes: Arc<NodeTotals>,
+    pub(crate) admission: Admission,
     budget: Mutex<RetryBudget>,
     /// Hops were denied since the last quiet time.
     denying: AtomicBool,
@@ -107,7 +113,10 @@ impl Shared {
             policy_off: AtomicBool::new(false),
             untagged: RequestTags::new(),
             turn: AtomicUsize::new(0),
-            nodes: Arc::default(),
+            nodes: Arc::new(NodeTotals::with_most(
+                config.concurrency().max_in_flight_per_instance(),
+            )),
+            admission: Admission::new(config.concurrency()),
             budget: Mutex::new(budget),
             denying: AtomicBool::new(false),
             denied_at_fold: AtomicU64::new(0),
@@ -192,6 +201,14 @@ impl Shared {
             service,
             waited,
             last_error: self.last_error(),
+        }
+    }
+
+    pub(crate) fn overloaded(&self) -> PickError {
+        self.counters.overloaded.increment();
+        PickError::Overloaded {
+            service: self.service.clone(),
+            overload: Overload::Instances,
         }
     }
 

@@ -56,8 +56,17 @@ pub struct Status {
     pub pools: usize,
     /// Those of them in which health and ejection are ignored, because too few members are usable.
     pub pools_in_panic: usize,
+    /// Those of them that are new and get no requests before they are [warm](crate::BalancerBuilder::with_warm_up).
+    pub warming: usize,
+    /// Those of them that have not yet all of their weight, see
+    /// [`with_slow_start`](crate::BalancerConfig::with_slow_start); as of the last event or a few seconds ago.
+    pub starting_slowly: usize,
     /// Nodes in memory, those of departed instances with running attempts included.
     pub nodes: usize,
+    /// Calls that [`Balancer::admit`](crate::Balancer::admit) let in and that are not over; 0 without a limit.
+    pub admitted: usize,
+    /// Calls that wait to be let in.
+    pub queued: usize,
     /// The balancer's task has ended: by a shutdown, or with its runtime. Nothing renews the view any more.
     pub task_gone: bool,
     /// How long the registry has been out of contact, once that is too long, a copy from disk is in use or the task is gone;
@@ -90,10 +99,18 @@ pub struct BalancerCounters {
     pub picks_fallback: u64,
     /// Picks that an earlier stage of their route passed on, although it could have served them.
     pub picks_spilled: u64,
+    /// Picks that went past the owner of their key, because it had [too much in flight](crate::BalancerConfig::with_hash_balance_factor).
+    pub picks_overflow: u64,
     /// Picks that ignored health and ejection.
     pub picks_in_panic: u64,
     /// Picks that found no instance.
     pub picks_no_instances: u64,
+    /// Picks that found every usable instance with as many requests in flight as it may have.
+    pub picks_overloaded: u64,
+    /// Calls that were not let in, because too many waited already.
+    pub admissions_refused: u64,
+    /// Calls that waited to be let in until `queue_timeout`.
+    pub admissions_timed_out: u64,
     /// Picks whose pools were not prepared yet.
     pub picks_unprepared: u64,
     /// Hops that the retry budget granted.
@@ -130,6 +147,8 @@ pub struct BalancerCounters {
     pub failures_status: u64,
     /// Ejections.
     pub ejections: u64,
+    /// Instances that got requests although they were not warm, because that took too long or failed.
+    pub warm_ups_failed: u64,
     /// Ejections that the limits forbade.
     pub ejections_refused: u64,
 }
@@ -162,7 +181,11 @@ impl Status {
             ejected: seats.iter().filter(|seat| seat.node.is_ejected()).count(),
             pools: count_pools(false),
             pools_in_panic: count_pools(true),
+            warming: seats.iter().filter(|seat| seat.node.is_warming()).count(),
+            starting_slowly: report.starting_slowly,
             nodes: shared.nodes.alive(),
+            admitted: shared.admission.admitted(),
+            queued: shared.admission.queued(),
             task_gone,
             stale_for: out_since
                 .map(|since| Instant::now().into_std().saturating_duration_since(since)),
@@ -177,8 +200,12 @@ impl Status {
                 keys_too_long: counters.long_keys.total(),
                 picks_fallback: counters.fallbacks.total(),
                 picks_spilled: counters.spilled.total(),
+                picks_overflow: counters.overflowed.total(),
                 picks_in_panic: counters.panic_picks.total(),
                 picks_no_instances: counters.no_instances.total(),
+                picks_overloaded: counters.overloaded.total(),
+                admissions_refused: shared.admission.refused(),
+                admissions_timed_out: shared.admission.timed_out(),
                 picks_unprepared: counters.unprepared.total(),
                 hops_granted: counters.hops_granted.load(Ordering::Relaxed),
                 hops_denied: counters.hops_denied.load(Ordering::Relaxed),
@@ -196,6 +223,7 @@ impl Status {
                 failures_reset: shared.nodes.failures(FailureKind::Reset),
                 failures_status: shared.nodes.failures(FailureKind::Status),
                 ejections: report.ejections,
+                warm_ups_failed: report.warm_ups_failed,
                 ejections_refused: report.ejections_refused,
             },
             watch: report.watch,

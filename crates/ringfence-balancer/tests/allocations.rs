@@ -17,6 +17,10 @@ use ringfence_discovery::{MemoryRegistry, ServiceKey};
 use ringfence_testkit::allocations;
 
 async fn balancer(instances: usize, missing_key: MissingKey) -> Balancer {
+    bounded(instances, missing_key, 0).await
+}
+
+async fn bounded(instances: usize, missing_key: MissingKey, hash_balance_factor: u32) -> Balancer {
     let (registry, service) = (MemoryRegistry::new(), ServiceKey::new("order"));
     let all = (0..instances).map(|n| {
         Instance::builder(format!("i{n}"), format!("h{n}:80"))
@@ -29,6 +33,7 @@ async fn balancer(instances: usize, missing_key: MissingKey) -> Balancer {
     let config = BalancerConfig::default()
         .with_missing_key(missing_key)
         .with_max_attempts(8)
+        .and_then(|config| config.with_hash_balance_factor(hash_balance_factor))
         .expect("valid");
     let balancer = Balancer::builder(registry, service)
         .with_config(config)
@@ -95,7 +100,12 @@ async fn prepared(balancer: &Balancer, tags: &RequestTags) {
 async fn a_pick_and_its_report_allocate_nothing() {
     let tags = RequestTags::new().with_zone("a");
     let keys: Vec<_> = (0..200).map(|n| format!("key-{n}")).collect();
-    for missing_key in [MissingKey::P2c, MissingKey::RoundRobin, MissingKey::Random] {
+    for missing_key in [
+        MissingKey::P2c,
+        MissingKey::LeastRequest,
+        MissingKey::RoundRobin,
+        MissingKey::Random,
+    ] {
         for instances in [1, 2, 10, 1_000] {
             let balancer = balancer(instances, missing_key).await;
             let pick = |request: &PickRequest<'_>| {
@@ -121,6 +131,29 @@ async fn a_pick_and_its_report_allocate_nothing() {
                 "{missing_key:?}, {instances} instances"
             );
         }
+    }
+}
+
+#[tokio::test]
+async fn a_pick_that_passes_by_loaded_instances_allocates_nothing() {
+    let request = PickRequest::new().with_key("hot");
+    for instances in [2, 10, 1_000] {
+        let balancer = bounded(instances, MissingKey::P2c, 125).await;
+        let pick = || balancer.pick(&request).expect("one");
+        // Far more than eight instances are passed by at the end.
+        let mut running: Vec<_> = (0..2_000).map(|_| pick().first().begin()).collect();
+        while !pick().is_overflow() {
+            running.push(pick().first().begin());
+        }
+        let mut is_overflow = true;
+        let counted = allocations(|| {
+            for _ in 0..100 {
+                is_overflow &= pick().is_overflow();
+            }
+        });
+        assert!(is_overflow, "{instances} instances");
+        assert_eq!(counted.count_total, 0, "{instances} instances");
+        drop(running);
     }
 }
 

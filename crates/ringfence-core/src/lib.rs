@@ -38,11 +38,13 @@ mod config_error;
 mod did_you_mean;
 mod finding;
 mod instance;
+mod load;
 mod outlier;
 mod pool;
 mod retry_budget;
 mod ring;
 mod routing;
+mod slow_start;
 mod snapshot;
 mod view;
 
@@ -55,6 +57,7 @@ pub use self::{
         Address, Health, Instance, InstanceBuilder, InstanceError, InstanceId, Scheme, TENANT_TAG,
         Tags, Weight,
     },
+    load::{HashBalanceFactor, LoadLimits, Taker},
     outlier::{EjectionVerdict, OutlierConfig, OutlierDetector},
     pool::{Attribute, Match, Pool, PoolSpec, Selector, Shard, name_seed},
     retry_budget::{RetryBudget, RetryBudgetConfig},
@@ -63,6 +66,7 @@ pub use self::{
         Fallback, PlanId, RequestTags, RouteKey, RoutePlan, RoutePlans, ShardSeed, Spill, Stage,
         StageTemplate, TagRouting, TagRule, TagValues,
     },
+    slow_start::{Newcomers, SlowStart, SlowStartConfig},
     snapshot::{InstanceChange, Snapshot, SnapshotDiff},
     view::{
         Absence, Chosen, PoolView, Route, StageOutcome, StepVerdict, View, ViewConfig, WalkStep,

@@ -22,6 +22,8 @@ use crate::instance::{Instance, InstanceId};
 pub struct Snapshot {
     instances: Box<[Arc<Instance>]>,
     duplicates: usize,
+    /// Places and weights of those whose weight on rings is not their own, rising.
+    ring_weights: Box<[(u32, u32)]>,
 }
 
 impl Snapshot {
@@ -45,6 +47,7 @@ impl Snapshot {
         Self {
             duplicates: given - instances.len(),
             instances: instances.into(),
+            ring_weights: Box::default(),
         }
     }
 
@@ -70,6 +73,47 @@ impl Snapshot {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.instances.is_empty()
+    }
+
+    /// The same instances, some with another weight on rings than their own, as in a [slow start](crate::SlowStart): `weight`
+    /// gives it for those that take traffic. It is the same snapshot where nothing changes. What the registry said of their
+    /// weights stays in the instances, and snapshots that differ in this alone are equal.
+    #[must_use]
+    pub fn with_ring_weights(
+        self: &Arc<Self>,
+        weight: impl Fn(&Instance) -> Option<u32>,
+    ) -> Arc<Self> {
+        let takers = (0u32..)
+            .zip(&self.instances)
+            .filter(|(_, i)| i.takes_traffic());
+        let other = |(place, instance): (u32, &Arc<Instance>)| {
+            let weight = weight(instance)?;
+            (weight != instance.effective_weight()).then_some((place, weight))
+        };
+        let ring_weights: Box<[_]> = takers.filter_map(other).collect();
+        if ring_weights == self.ring_weights {
+            return Arc::clone(self);
+        }
+        Arc::new(Self {
+            instances: self.instances.clone(),
+            duplicates: self.duplicates,
+            ring_weights,
+        })
+    }
+
+    /// The weight on rings of the instance at a place in [`instances`](Self::instances): 0 while it takes no traffic.
+    #[must_use]
+    pub fn ring_weight(&self, place: u32) -> u32 {
+        if !self.ring_weights.is_empty()
+            && let Ok(found) = self
+                .ring_weights
+                .binary_search_by_key(&place, |(place, _)| *place)
+            && let Some((_, weight)) = self.ring_weights.get(found)
+        {
+            return *weight;
+        }
+        let instance = self.instances.get(place as usize);
+        instance.map_or(0, |instance| instance.effective_weight())
     }
 
     /// How many records were dropped because another one had their id.

@@ -32,6 +32,7 @@ pub struct Baseline {
 pub(crate) enum Kind {
     Routing,
     P2c,
+    LeastRequest,
     RoundRobin,
     Untouched,
 }
@@ -43,11 +44,18 @@ impl Baseline {
         Self::of(Kind::Routing)
     }
 
-    /// Whatever the key: of two usable instances drawn at random from the pool for requests without tags, the one with fewer
-    /// requests in flight.
+    /// Whatever the key: of two usable instances drawn at random by weight from the pool for requests without tags, the one with
+    /// fewer requests in flight for its weight.
     #[must_use]
     pub fn p2c() -> Self {
         Self::of(Kind::P2c)
+    }
+
+    /// Whatever the key: of the usable instances of the pool for requests without tags, the one with the fewest requests in
+    /// flight for its weight, as [`MissingKey::LeastRequest`](ringfence_balancer::MissingKey::LeastRequest).
+    #[must_use]
+    pub fn least_request() -> Self {
+        Self::of(Kind::LeastRequest)
     }
 
     /// Whatever the key: the usable instances of the pool for requests without tags take turns.

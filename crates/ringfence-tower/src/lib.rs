@@ -108,6 +108,6 @@ pub use self::key::KeySource;
 pub use self::layer::RingfenceLayer;
 pub use self::retry::{Idempotent, RetryPolicy};
 pub use self::service::{ResponseFuture, Ringfence};
-#[cfg(feature = "tonic")]
-pub use self::transport::TonicConnector;
 pub use self::transport::{Authority, Connections, IntoBodyError, Rejection, Target, Transport};
+#[cfg(feature = "tonic")]
+pub use self::transport::{Resolve, ResolveFuture, TonicConnector, TonicWarmUp};

@@ -67,9 +67,9 @@ pub use {tower_layer, tower_service};
 
 pub use self::{
     balancer::{
-        Balancer, BalancerBuilder, BalancerConfig, BuildError, Candidate, ConfigError,
-        ConfigFinding, Decision, FailureKind, InFlight, MissingKey, Outcome, OutlierConfig,
-        PickError, PickRequest, RetryBudgetConfig,
+        Balancer, BalancerBuilder, BalancerConfig, BuildError, Candidate, ConcurrencyLimits,
+        ConfigError, ConfigFinding, Decision, FailureKind, InFlight, MissingKey, Outcome,
+        OutlierConfig, PickError, PickRequest, RetryBudgetConfig, SlowStartConfig,
     },
     core::{
         Address, Attribute, Fallback, Health, Instance, InstanceBuilder, InstanceError, InstanceId,

@@ -53,6 +53,24 @@ impl InFlight {
         }
     }
 
+    /// `None` where the node has as many in flight as it may.
+    pub(super) fn try_begin(seat: Arc<Seat>) -> Option<Self> {
+        let most = match seat.node.totals.most() {
+            0 => u64::MAX,
+            most => most,
+        };
+        let one_more = |in_flight| (in_flight < most).then_some(in_flight + 1);
+        let count = &seat.node.in_flight;
+        count
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more)
+            .ok()?;
+        Some(Self {
+            era: seat.node.era(),
+            seat,
+            reported: false,
+        })
+    }
+
     /// Says how the attempt ended. Only the first report counts, and a result that comes after the
     /// instance was ejected (or after its return) changes nothing.
     pub fn report(&mut self, outcome: Outcome) {

@@ -4,6 +4,7 @@ mod attachment;
 mod failures;
 mod in_flight;
 mod outcome;
+mod presence;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -16,11 +17,13 @@ use std::sync::{
 };
 
 use ringfence_core::{Absence, Address, Instance, InstanceId, Scheme};
+use tokio::{sync::watch, time::Instant as TokioInstant};
 
 pub use self::{
     attachment::AttachmentKey,
     in_flight::InFlight,
     outcome::{FailureKind, Outcome},
+    presence::Presence,
 };
 use self::{attachment::Attachments, withheld::Withholdings};
 pub(crate) use self::{
@@ -64,6 +67,10 @@ impl Seat {
     pub(crate) fn begin(self: &Arc<Self>) -> InFlight {
         InFlight::begin(Arc::clone(self))
     }
+
+    pub(crate) fn try_begin(self: &Arc<Self>) -> Option<InFlight> {
+        InFlight::try_begin(Arc::clone(self))
+    }
 }
 
 /// Counts the ejections and returns of a node. Odd: it is ejected now.
@@ -90,6 +97,8 @@ pub struct Node {
     /// Successes since the last ejection; only counted while they matter.
     successes: AtomicU64,
     withheld: Withholdings,
+    /// Since when the instance is not in the snapshot any more.
+    left: watch::Sender<Option<TokioInstant>>,
     attachments: Attachments,
     failures: failures::FailureReporter,
     totals: Arc<NodeTotals>,
@@ -105,6 +114,7 @@ impl Node {
             era: AtomicU32::new(0),
             successes: AtomicU64::new(0),
             withheld: Withholdings::default(),
+            left: watch::Sender::new(None),
             attachments: Attachments::default(),
             failures: failures::FailureReporter::new(failures),
             totals,
@@ -149,9 +159,25 @@ impl Node {
         self.withheld.first().map(Absence::from)
     }
 
+    /// Whether it gets no requests because its connections are not made yet.
+    pub(crate) fn is_warming(&self) -> bool {
+        self.withheld.holds(Withheld::Warming)
+    }
+
     /// Withholds requests for this reason, or no longer. Returns whether that was a change. Only the balancer's task calls it.
     pub(crate) fn withhold(&self, why: Withheld, withhold: bool) -> bool {
         self.withheld.set(why, withhold)
+    }
+
+    /// Whether the instance is in the snapshot. Only the balancer's task calls it.
+    pub(crate) fn set_present(&self, present: bool) {
+        self.left.send_if_modified(|left| {
+            let is_change = left.is_none() != present;
+            if is_change {
+                *left = (!present).then(TokioInstant::now);
+            }
+            is_change
+        });
     }
 
     /// What a layer keeps with this node, made by `init` at the first call for the key. It is

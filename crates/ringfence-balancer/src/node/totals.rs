@@ -5,6 +5,8 @@ use super::FailureKind;
 /// Sums over all nodes of a balancer, those that are gone included.
 #[derive(Debug, Default)]
 pub(crate) struct NodeTotals {
+    /// The most requests in flight on one node; 0: any number.
+    most: u64,
     alive: AtomicUsize,
     connect: AtomicU64,
     timeout: AtomicU64,
@@ -13,6 +15,17 @@ pub(crate) struct NodeTotals {
 }
 
 impl NodeTotals {
+    pub(crate) fn with_most(most: u64) -> Self {
+        Self {
+            most,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn most(&self) -> u64 {
+        self.most
+    }
+
     fn counter(&self, kind: FailureKind) -> &AtomicU64 {
         match kind {
             FailureKind::Connect => &self.connect,

@@ -41,6 +41,10 @@ impl Withholdings {
         (before & bit != 0) != on
     }
 
+    pub(super) fn holds(&self, why: Withheld) -> bool {
+        self.0.load(Ordering::Acquire) & why as u8 != 0
+    }
+
     pub(super) fn first(&self) -> Option<Withheld> {
         let bits = self.0.load(Ordering::Acquire);
         [Withheld::FailsChecks, Withheld::Damped, Withheld::Warming]

@@ -1,9 +1,11 @@
 //! The one task of a balancer: it owns all state that changes.
 
 mod changes;
+mod newcomers;
 mod outliers;
 mod policies;
 mod publishing;
+mod warm_ups;
 
 use std::{
     future::pending,
@@ -11,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ringfence_core::{OutlierDetector, RetryBudget, Snapshot, View};
+use ringfence_core::{Newcomers, OutlierDetector, RetryBudget, SlowStart, Snapshot, View};
 use ringfence_discovery::{Event, Supervisor};
 use tokio::{
     sync::{mpsc, watch},
@@ -20,9 +22,9 @@ use tokio::{
 };
 use tracing::warn;
 
-use self::publishing::Plan;
+use self::{publishing::Plan, warm_ups::WarmUps};
 use crate::{
-    CompiledPolicy,
+    CompiledPolicy, WarmUp,
     merge::Merger,
     node::{NodeIdentity, NodeTable, failure_channel},
     reload::Reloader,
@@ -54,6 +56,9 @@ pub(crate) struct Task {
     policies: watch::Receiver<Option<Arc<CompiledPolicy>>>,
     /// Reads more of them.
     reloader: Option<Reloader>,
+    newcomers: Newcomers<NodeIdentity>,
+    slow_start: SlowStart<NodeIdentity>,
+    warm_ups: WarmUps,
     routes: RouteCache,
     prepare_at: Option<Instant>,
     prepare_not_before: Option<Instant>,
@@ -99,6 +104,9 @@ impl Task {
             policy,
             policies,
             reloader,
+            newcomers: Newcomers::default(),
+            slow_start: SlowStart::new(*config.slow_start()),
+            warm_ups: WarmUps::default(),
             routes: RouteCache::new(config.max_pools()),
             prepare_at: None,
             prepare_not_before: None,
@@ -107,6 +115,11 @@ impl Task {
             answered,
             shared,
         }
+    }
+
+    pub(crate) fn with_warm_up(mut self, warm_up: Option<(Arc<dyn WarmUp>, Duration)>) -> Self {
+        self.warm_ups = WarmUps::new(warm_up);
+        self
     }
 
     pub(crate) async fn run(mut self) {
@@ -119,12 +132,14 @@ impl Task {
             tokio::select! {
                 // What is due first: it moves its own deadline on, so it cannot starve the rest, while
                 // a registry that never stops talking could starve it. Then failing instances, which
-                // hurt requests now; each node has at most one report here. Then a new policy, of
+                // hurt requests now; each node has at most one report here. Then instances that are warm, of
+                // which there are no more than start. Then a new policy, of
                 // which the newest alone counts. Then the registry, which
                 // waits for the first word of the policy's source, and that source. The wishes of requests last: whoever sends many tags must not delay a removal.
                 biased;
                 () = sleep_until(deadline) => self.timers().await,
                 Some(identity) = self.failures.recv() => self.failing(identity).await,
+                ended = self.warm_ups.next() => self.warmed(ended).await,
                 Ok(()) = self.policies.changed() => self.policy_set().await,
                 event = self.supervisor.next(), if !awaits_policy => self.event(event).await,
                 policy = next_policy(&mut self.reloader) => self.policy_read(policy),
@@ -143,6 +158,7 @@ impl Task {
             Some(self.fold_at),
             self.merger.deadline(),
             self.detector.deadline(),
+            self.slow_start.deadline(),
             self.prepare_at,
         ]
         .into_iter()
@@ -181,6 +197,9 @@ impl Task {
         if self.detector.deadline().is_some_and(|at| at <= now) {
             self.outliers_due(now).await;
         }
+        if self.slow_start.step(now) {
+            self.republish().await;
+        }
         if self.prepare_at.is_some_and(|at| at <= now) {
             self.prepare_at = None;
             self.prepare_routes().await;
@@ -206,6 +225,7 @@ impl Task {
     fn update_report(&mut self) {
         self.report.watch = self.supervisor.status().clone();
         self.report.policy_source = self.reloader.as_ref().map(|r| r.status().clone());
+        self.report.starting_slowly = self.slow_start.len();
         self.report.merged = self.merger.merged();
         self.report.routes_prepared = self.routes.prepared();
         self.report.routes_evicted = self.routes.evicted();

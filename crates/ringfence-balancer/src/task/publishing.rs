@@ -8,7 +8,7 @@ use std::{
 use ringfence_core::{RouteKey, RoutePlans, Snapshot, View, ViewConfig};
 use tracing::{error, warn};
 
-use super::{Task, changes, now, policies::same as same_policy};
+use super::{Task, changes, newcomers::mark_presence, now, policies::same as same_policy};
 use crate::{
     CompiledPolicy,
     lints::Lints,
@@ -43,7 +43,13 @@ impl Task {
             .collect();
         self.mark(&ejected, true);
         self.ask_again();
-        self.publish(snapshot, seats, service_exists).await;
+        self.welcome(&seats);
+        if self
+            .publish(snapshot, Arc::clone(&seats), service_exists)
+            .await
+        {
+            mark_presence(previous.unwrap_or(&[]), &seats);
+        }
     }
 
     /// Publishes the same instances with what changed around them; whether it could.
@@ -68,6 +74,7 @@ impl Task {
             .load()
             .as_ref()
             .map(|state| Arc::clone(&state.view));
+        let snapshot = self.with_ring_weights(&snapshot);
         let (routes, policy) = (self.routes.keys(), self.policy.clone());
         let plans = policy.as_ref().map(|policy| policy.plans().clone());
         let plans = plans.unwrap_or_default();

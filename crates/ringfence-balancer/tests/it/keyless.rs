@@ -1,11 +1,12 @@
 use std::collections::HashMap;
 
-use ringfence_balancer::{BalancerConfig, MissingKey, PickError, PickRequest};
+use ringfence_balancer::{Balancer, BalancerConfig, InFlight, MissingKey, PickError, PickRequest};
 
 use crate::support::*;
 
-const ALL: [MissingKey; 4] = [
+const ALL: [MissingKey; 5] = [
     MissingKey::P2c,
+    MissingKey::LeastRequest,
     MissingKey::RoundRobin,
     MissingKey::Random,
     MissingKey::Reject,
@@ -52,17 +53,80 @@ async fn power_of_two_choices_evens_out_requests_in_flight() {
     let registry = registry((0..10).map(instance));
     let balancer = balancer(&registry, BalancerConfig::default()).await;
     let pick = || balancer.pick(&PickRequest::new()).expect("one");
-    let running: Vec<_> = (0..1_000).map(|_| pick().first().begin()).collect();
-    let mut loads = HashMap::new();
-    for attempt in &running {
-        *loads.entry(attempt.instance().id().clone()).or_insert(0) += 1;
-    }
+    let running = begun(&balancer, 1_000);
+    let loads = loads(&running);
     let (min, max) = (loads.values().min(), loads.values().max());
     assert!(min >= Some(&95) && max <= Some(&105), "{loads:?}");
     for _ in 0..100 {
         let decision = pick();
         let loads: Vec<_> = decision.candidates().map(|c| c.in_flight()).collect();
         assert!(loads[0] <= loads[1], "the less loaded one comes first");
+    }
+}
+
+/// Requests without a key that are begun and stay.
+fn begun(balancer: &Balancer, requests: usize) -> Vec<InFlight> {
+    let pick = || balancer.pick(&PickRequest::new()).expect("one");
+    (0..requests).map(|_| pick().first().begin()).collect()
+}
+
+fn loads(running: &[InFlight]) -> HashMap<&str, i32> {
+    let mut loads = HashMap::new();
+    for attempt in running {
+        *loads.entry(attempt.instance().id().as_str()).or_insert(0) += 1;
+    }
+    loads
+}
+
+const SEED: u64 = 7;
+
+#[tokio::test(start_paused = true)]
+async fn least_request_fills_up_by_weight_and_finds_the_one_that_is_free() {
+    fastrand::seed(SEED);
+    let registry = registry((1..=4).map(|n| weighted(n, 100 * u32::try_from(n).expect("few"))));
+    let config = BalancerConfig::default().with_missing_key(MissingKey::LeastRequest);
+    let balancer = balancer(&registry, config).await;
+    let mut running = begun(&balancer, 1_000);
+    let expected = HashMap::from([("i1", 100), ("i2", 200), ("i3", 300), ("i4", 400)]);
+    for (id, load) in loads(&running) {
+        assert!((load - expected[id]).abs() <= 1, "{:?}", loads(&running));
+    }
+    running.retain(|attempt| attempt.instance().id().as_str() != "i3");
+    let further = begun(&balancer, 290);
+    assert_eq!(loads(&further), HashMap::from([("i3", 290)]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_choices_are_drawn_by_weight() {
+    fastrand::seed(SEED);
+    let registry = registry([
+        weighted(1, 100),
+        weighted(2, 100),
+        weighted(3, 300),
+        weighted(4, 0),
+    ]);
+    let balancer = balancer(&registry, BalancerConfig::default()).await;
+    // Nothing stays in flight, so the first draw decides.
+    let mut turns = HashMap::new();
+    for _ in 0..10_000 {
+        let ended = begun(&balancer, 1);
+        *turns
+            .entry(ended[0].instance().id().to_string())
+            .or_insert(0) += 1;
+    }
+    for (id, expected) in [("i1", 2_000_i32), ("i2", 2_000), ("i3", 6_000)] {
+        assert!((turns[id] - expected).abs() < 200, "seed {SEED}: {turns:?}");
+    }
+    assert_eq!(turns.len(), 3, "the drained one gets nothing");
+    // What stays in flight is by weight, too.
+    let running = begun(&balancer, 1_000);
+    for (id, expected) in [("i1", 200), ("i2", 200), ("i3", 600)] {
+        let load = loads(&running)[id];
+        assert!(
+            (load - expected).abs() < 20,
+            "seed {SEED}: {:?}",
+            loads(&running)
+        );
     }
 }
 

@@ -6,17 +6,21 @@
 )]
 
 mod audit;
+mod bounded;
 mod consistency;
 mod disk;
 mod keyless;
 mod lifecycle;
+mod limits;
 mod load;
 mod merging;
 mod outlier;
 mod policy;
 mod policy_told;
 mod reload;
+mod slow_start;
 mod support;
 mod told;
 mod updates;
+mod warm_up;
 mod weights;

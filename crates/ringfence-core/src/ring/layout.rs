@@ -9,7 +9,7 @@
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::RingConfig;
-use crate::{instance::Instance, snapshot::Snapshot};
+use crate::snapshot::Snapshot;
 
 /// Version of the layout; part of the fingerprint.
 pub(super) const VERSION: u32 = 1;
@@ -92,7 +92,7 @@ impl PointCounts {
             total: snapshot
                 .instances()
                 .iter()
-                .map(|instance| uncapped(instance, points_per_instance))
+                .map(|instance| uncapped(instance.effective_weight(), points_per_instance))
                 .sum(),
         }
     }
@@ -101,8 +101,10 @@ impl PointCounts {
         self.total > self.max_points
     }
 
-    pub(super) fn of(self, instance: &Instance) -> u32 {
-        let count = uncapped(instance, self.points_per_instance);
+    /// Of a member with this weight on the ring. The cap goes by the instances' own weights, so that nobody else's points change
+    /// while a new one grows.
+    pub(super) fn of(self, ring_weight: u32) -> u32 {
+        let count = uncapped(ring_weight, self.points_per_instance);
         let count = if count > 0 && self.is_capped() {
             // Both factors are below 2^30 and 2^27.
             (count * self.max_points / self.total).max(1)
@@ -114,8 +116,8 @@ impl PointCounts {
     }
 }
 
-fn uncapped(instance: &Instance, points_per_instance: u64) -> u64 {
-    match u64::from(instance.effective_weight()) {
+fn uncapped(weight: u32, points_per_instance: u64) -> u64 {
+    match u64::from(weight) {
         0 => 0,
         weight => ((points_per_instance * weight + 50) / 100).max(1),
     }

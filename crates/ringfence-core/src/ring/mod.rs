@@ -208,9 +208,10 @@ impl fmt::Debug for Ring {
 
 fn members_of(pool: &Pool, counts: PointCounts) -> Box<[RingMember]> {
     pool.iter()
-        .map(|instance| RingMember {
+        .zip(pool.members())
+        .map(|(instance, &place)| RingMember {
             id: instance.id().clone(),
-            points: counts.of(instance),
+            points: counts.of(pool.snapshot().ring_weight(place)),
         })
         .collect()
 }

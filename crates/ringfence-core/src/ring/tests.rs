@@ -499,3 +499,50 @@ fn arc_shares(ring: &Ring, members: usize) -> Vec<f64> {
     }
     shares
 }
+
+/// A slow start, below the cap on all points and above it.
+#[test]
+fn a_member_that_grows_takes_keys_from_others_and_moves_none_between_them() {
+    let instances = (0..10).map(|n| Instance::builder(format!("i{n}"), "10.0.0.1:80").build());
+    let all: Result<Snapshot, _> = instances.collect();
+    let all = Arc::new(all.expect("legal"));
+    for cap in [RingConfig::default().max_ring_points(), 1_000] {
+        let config = RingConfig::default()
+            .with_max_ring_points(cap)
+            .expect("legal");
+        let keys: Vec<_> = (0..2_000)
+            .map(|n: u32| config.hash_key(&n.to_le_bytes()))
+            .collect();
+        let at = |permille: u32| {
+            let grown = all.with_ring_weights(|instance| {
+                (instance.id().as_str() == "i3").then_some(permille / 10)
+            });
+            Pool::select(&grown, &Selector::any())
+        };
+        let owners = |ring: &Ring| keys.iter().map(|key| ring.owner(*key)).collect::<Vec<_>>();
+        let mut ring = Arc::new(Ring::build(&at(100), &config));
+        for permille in [200, 500, 900, 1_000] {
+            let before = owners(&ring);
+            ring = ring.update(&at(permille));
+            assert_eq!(
+                ring.fingerprint(),
+                Ring::build(&at(permille), &config).fingerprint()
+            );
+            let after = owners(&ring);
+            let moved = before
+                .iter()
+                .zip(&after)
+                .filter(|(before, after)| before != after);
+            let moved: Vec<_> = moved.collect();
+            assert!(!moved.is_empty());
+            assert!(
+                moved.iter().all(|(_, after)| **after == Some(3)),
+                "{permille}"
+            );
+        }
+        let whole = Ring::build(&Pool::select(&all, &Selector::any()), &config);
+        assert_eq!(ring.fingerprint(), whole.fingerprint());
+        assert!(Arc::ptr_eq(&all, &all.with_ring_weights(|_| None)));
+        assert_eq!(at(100).snapshot(), &all, "the registry's word is the same");
+    }
+}

@@ -4,8 +4,8 @@ use std::{
 };
 
 use super::{
-    Absence, PoolView, Route, View, ViewConfig, judge::Standing, pool_view::Usability,
-    table::RouteTable, twins::Twins,
+    Absence, PoolView, Route, View, ViewConfig, judge::Standing, table::RouteTable, twins::Twins,
+    usability::Usability,
 };
 use crate::{
     pool::{Pool, PoolSpec, Selector, TagIndex},
@@ -264,8 +264,6 @@ impl<'a> Builder<'a> {
     }
 
     fn usability(&self, pool: &Pool) -> Usability {
-        Usability::of(pool, &|index| {
-            self.out.get(index).is_some_and(Option::is_some)
-        })
+        Usability::of(pool, &|index| self.out.get(index).copied().flatten())
     }
 }

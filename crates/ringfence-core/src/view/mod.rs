@@ -5,13 +5,16 @@ mod builder;
 mod config;
 mod judge;
 mod judging;
+mod loads;
 mod pool_view;
 mod route;
+mod shares;
 mod steps;
 mod table;
 #[cfg(test)]
 mod tests;
 mod twins;
+mod usability;
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 

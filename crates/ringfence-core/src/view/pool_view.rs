@@ -1,6 +1,10 @@
 use std::{array, sync::Arc};
 
-use super::judge::Standing;
+use super::{
+    judge::Standing,
+    shares::{Shares, weight_of},
+    usability::{Usability, bits, has_bit},
+};
 use crate::{
     pool::{Pool, PoolSpec},
     ring::{KeyHash, Ring},
@@ -16,6 +20,10 @@ pub struct PoolView {
     standing: Standing,
     /// Members that requests may go to now: the usable ones, or in panic all that take traffic.
     eligible: Box<[u32]>,
+    /// In panic, a bit for each of them; `None` where they are all that take traffic.
+    open: Option<Box<[u64]>>,
+    /// Their weights.
+    shares: Shares,
     panic: bool,
     specs: Specs,
 }
@@ -101,14 +109,21 @@ impl PoolView {
             usable,
             usable_members,
             takers,
+            has_warming,
             standing,
         } = usability;
+        let eligible: Box<[u32]> = if panic { takers } else { usable_members }.into();
+        let open = (panic && has_warming).then(|| bits(pool.len(), &eligible));
+        let weights = eligible.iter();
+        let shares = Shares::new(weights.map(|&member| weight_of(&pool, member)));
         Self {
             pool,
             ring,
             usable,
             standing,
-            eligible: if panic { takers } else { usable_members }.into(),
+            eligible,
+            open,
+            shares,
             panic,
             specs,
         }
@@ -157,9 +172,17 @@ impl PoolView {
     /// Whether a member takes traffic, is healthy and is not [absent](super::Absence).
     #[must_use]
     pub fn is_usable(&self, member: u32) -> bool {
-        self.usable
-            .get(member as usize / 64)
-            .is_some_and(|word| word & (1 << (member % 64)) != 0)
+        has_bit(&self.usable, member)
+    }
+
+    /// Whether requests may go to a member with points now.
+    #[inline]
+    pub(super) fn is_open(&self, member: u32) -> bool {
+        if !self.panic {
+            return self.is_usable(member);
+        }
+        let open = self.open.as_ref();
+        open.is_none_or(|open| has_bit(open, member))
     }
 
     /// How many members are usable.
@@ -187,6 +210,10 @@ impl PoolView {
         self.any_ring().config().hash_key_salted(key, salt)
     }
 
+    pub(super) fn shares(&self) -> &Shares {
+        &self.shares
+    }
+
     fn any_ring(&self) -> &Ring {
         match &self.ring {
             PoolRing::Own(ring) | PoolRing::Whole { ring, .. } => ring,
@@ -196,10 +223,20 @@ impl PoolView {
     /// The distinct [eligible](Self::eligible) members clockwise from a key, the owner first. No allocation for the first
     /// eight.
     pub fn walk(&self, key: KeyHash) -> impl Iterator<Item = u32> + '_ {
+        self.walk_where(key, |_| true)
+    }
+
+    /// Those of them that pass `wanted`, which is asked anew at each of their points. The others cost no allocation, however many
+    /// they are.
+    pub fn walk_where<'a>(
+        &'a self,
+        key: KeyHash,
+        wanted: impl Fn(u32) -> bool + 'a,
+    ) -> impl Iterator<Item = u32> + 'a {
         self.any_ring()
-            .walk_at_most(self.eligible.len(), key, |place| {
+            .walk_at_most(self.eligible.len(), key, move |place| {
                 self.member_of(place)
-                    .is_some_and(|member| self.panic || self.is_usable(member))
+                    .is_some_and(|member| self.is_open(member) && wanted(member))
             })
             .filter_map(|place| self.member_of(place))
     }
@@ -255,54 +292,5 @@ impl PoolView {
                 .copied()
                 .filter(|&member| member != OUTSIDE),
         }
-    }
-}
-
-/// State of the members of a pool.
-#[derive(Debug)]
-pub(super) struct Usability {
-    usable: Box<[u64]>,
-    usable_members: Vec<u32>,
-    /// Members that take traffic, whatever their health.
-    takers: Vec<u32>,
-    standing: Standing,
-}
-
-impl Usability {
-    /// `is_out` says of a place in the snapshot whether the instance there gets no requests.
-    pub(super) fn of(pool: &Pool, is_out: &dyn Fn(usize) -> bool) -> Self {
-        let mut usable = vec![0u64; pool.len().div_ceil(64)].into_boxed_slice();
-        let (mut usable_members, mut takers) = (Vec::new(), Vec::new());
-        let (mut usable_weight, mut weight) = (0, 0);
-        for ((member, instance), &index) in (0u32..).zip(pool.iter()).zip(pool.members()) {
-            if !instance.takes_traffic() {
-                continue;
-            }
-            takers.push(member);
-            let own_weight = u64::from(instance.effective_weight());
-            weight += own_weight;
-            if instance.is_usable() && !is_out(index as usize) {
-                usable_members.push(member);
-                usable_weight += own_weight;
-                if let Some(word) = usable.get_mut(member as usize / 64) {
-                    *word |= 1 << (member % 64);
-                }
-            }
-        }
-        Self {
-            standing: Standing {
-                usable: usable_members.len(),
-                takers: takers.len(),
-                usable_weight,
-                weight,
-            },
-            usable,
-            usable_members,
-            takers,
-        }
-    }
-
-    pub(super) fn standing(&self) -> Standing {
-        self.standing
     }
 }

@@ -62,6 +62,39 @@ impl<'a> Chosen<'a> {
         salt: u64,
         limit: usize,
     ) -> impl Iterator<Item = (&'a PoolView, u32)> + use<'a> {
+        let walk = self.pool.walk(self.pool.hash_key(key, salt));
+        self.then_beyond(key, salt, limit, walk)
+    }
+
+    /// The same of the members that pass `wanted`, with one member of the pool before all others, as the one that
+    /// [takes the request](PoolView::taker) in place of the owner: that one and the others follow in their order.
+    pub fn walk_from<W>(
+        &self,
+        first: Option<u32>,
+        key: &[u8],
+        salt: u64,
+        limit: usize,
+        wanted: W,
+    ) -> impl Iterator<Item = (&'a PoolView, u32)> + use<'a, W>
+    where
+        W: Fn(&PoolView, u32) -> bool + Copy + 'a,
+    {
+        let pool = self.pool;
+        let others = pool.walk_where(pool.hash_key(key, salt), move |member| {
+            Some(member) != first && wanted(pool, member)
+        });
+        let walk = first.into_iter().chain(others);
+        self.then_beyond(key, salt, limit, walk)
+            .filter(move |(from, member)| Some(*member) == first || wanted(from, *member))
+    }
+
+    fn then_beyond<W: Iterator<Item = u32>>(
+        &self,
+        key: &[u8],
+        salt: u64,
+        limit: usize,
+        walk: W,
+    ) -> impl Iterator<Item = (&'a PoolView, u32)> + use<'a, W> {
         let pool = self.pool;
         let beyond = self.next.filter(|_| limit > 1).map(|next| {
             let members = next.walk_outside(next.hash_key(key, salt), pool);
@@ -73,8 +106,8 @@ impl<'a> Chosen<'a> {
             .eligible()
             .len()
             .min(limit - usize::from(first.is_some()));
-        let walk = pool.walk(pool.hash_key(key, salt)).take(own);
-        walk.map(move |member| (pool, member))
+        walk.take(own)
+            .map(move |member| (pool, member))
             .chain(first)
             .chain(beyond)
             .take(limit)

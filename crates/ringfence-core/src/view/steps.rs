@@ -104,8 +104,9 @@ impl View {
 
     fn verdict(&self, pool: &PoolView, place: u32) -> StepVerdict {
         let instance = self.snapshot.instances().get(place as usize);
-        let is_member = pool.pool().members().binary_search(&place).is_ok();
-        let Some(instance) = instance.filter(|_| is_member) else {
+        let member = pool.pool().members().binary_search(&place).ok();
+        let member = member.and_then(|member| u32::try_from(member).ok());
+        let (Some(instance), Some(member)) = (instance, member) else {
             return StepVerdict::NotAMember;
         };
         let absence = self.out.get(place as usize).copied().flatten();
@@ -113,7 +114,7 @@ impl View {
             Some(StepVerdict::Unhealthy) if pool.is_panic() => StepVerdict::Candidate,
             Some(verdict) => verdict,
             None => match absence {
-                Some(absence) if !pool.is_panic() => absence.into(),
+                Some(absence) if !pool.is_open(member) => absence.into(),
                 _ => StepVerdict::Candidate,
             },
         }

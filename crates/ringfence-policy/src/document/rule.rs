@@ -86,9 +86,12 @@ pub struct TagFromHeader {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MissingKey {
-    /// Of two instances drawn at random the one with fewer requests in flight (default).
+    /// Of two instances drawn at random by weight the one with fewer requests in flight for its weight (default).
     #[default]
     P2c,
+    /// Of all instances the one with the fewest requests in flight for its weight, the one to come included. It looks at all
+    /// of them for each request.
+    LeastRequest,
     /// One after the other.
     RoundRobin,
     /// Any.

@@ -112,6 +112,7 @@ impl Explanation {
 fn without_key(missing_key: MissingKey) -> &'static str {
     match missing_key {
         MissingKey::P2c => "of two usable instances drawn at random the less busy one",
+        MissingKey::LeastRequest => "the least busy usable instance",
         MissingKey::RoundRobin => "the usable instance whose turn it is",
         // A request without a key that is not refused has been drawn, whatever else.
         MissingKey::Random | MissingKey::Reject => "a usable instance drawn at random",

@@ -111,6 +111,7 @@ fn by_baseline(
     match settings.baseline.kind {
         Kind::Routing => by_routing(settings, current, head, request),
         Kind::RoundRobin => current.pick(&request.with_missing_key(MissingKey::RoundRobin)),
+        Kind::LeastRequest => current.pick(&request.with_missing_key(MissingKey::LeastRequest)),
         Kind::P2c | Kind::Untouched => current.pick(&request.with_missing_key(MissingKey::P2c)),
     }
 }

@@ -8,6 +8,8 @@ use ringfence_core::{Instance, Scheme};
 
 use crate::classify::{self, Classify, Failure};
 use crate::error::{BoxError, NoTls};
+#[cfg(feature = "tonic")]
+use crate::transport::DialError;
 use crate::transport::Rejection;
 
 /// What a further attempt takes from the retry budget.
@@ -48,6 +50,9 @@ impl Failed {
     pub(super) fn sent(classifier: &dyn Classify, instance: &Instance, error: BoxError) -> Self {
         if lacks_tls(&*error, instance) {
             return Self::Rejected(Rejection::Config(NoTls(error).into()));
+        }
+        if was_not_dialled(&*error) {
+            return Self::unsent(Failure::Unprocessed, error);
         }
         let failure = classifier.error(&*error);
         let outcome = match failure {
@@ -113,6 +118,22 @@ pub(super) fn status_text<R>(response: &Response<R>) -> String {
         Some(status) => format!("grpc-status {}", String::from_utf8_lossy(status.as_bytes())),
         None => format!("status {}", response.status()),
     }
+}
+
+/// Whether the connector did not even try to connect, because too many connections are being made.
+fn was_not_dialled(error: &(dyn StdError + 'static)) -> bool {
+    #[cfg(feature = "tonic")]
+    {
+        let mut next = Some(error);
+        while let Some(link) = next {
+            if let Some(error) = link.downcast_ref::<DialError>() {
+                return error.is_local();
+            }
+            next = classify::cause(link);
+        }
+    }
+    let _ = error;
+    false
 }
 
 /// Whether the client refused the URI of an instance that wants TLS, as hyper-util's plain

@@ -27,7 +27,7 @@ impl<S> Call<'_, S> {
     pub(super) async fn attempt_or_hedge<'c, B>(
         &mut self,
         candidate: &'c Candidate,
-        candidates: &mut impl ExactSizeIterator<Item = &'c Candidate>,
+        candidates: &mut (impl ExactSizeIterator<Item = &'c Candidate> + Clone),
         idempotent: bool,
         delayed: bool,
         in_hand: &mut InHand<B>,
@@ -45,12 +45,14 @@ impl<S> Call<'_, S> {
         if let Ok(ended) = timeout(delay, first.as_mut()).await {
             return self.judged::<B>(&begun, ended);
         }
-        let Some((candidate, mut beside)) = self.hedge(candidates, in_hand) else {
+        let mut hedge = trail.beside();
+        let hedged = self.hedge(candidates, in_hand, &mut hedge);
+        let Some((candidate, mut beside)) = hedged else {
+            // Its place on the next instance, if it got one before it was denied.
+            drop(hedge);
             let ended = first.await;
             return self.judged::<B>(&begun, ended);
         };
-        let mut hedge = trail.beside();
-        hedge.begin(candidate);
         trail.log_hedge(self.settings, candidate);
         let mut transport = self.transport.clone();
         let mut call = Call {
@@ -88,13 +90,18 @@ impl<S> Call<'_, S> {
     /// What a further attempt needs, unless there may be none.
     fn hedge<'c, B: RequestBody>(
         &self,
-        candidates: &mut impl ExactSizeIterator<Item = &'c Candidate>,
+        candidates: &mut (impl ExactSizeIterator<Item = &'c Candidate> + Clone),
         in_hand: &mut InHand<B>,
+        hedge: &mut Trail,
     ) -> Option<(&'c Candidate, InHand<B>)> {
-        if candidates.len() == 0 || self.is_late() {
+        if self.is_late() {
             return None;
         }
+        let candidate = candidates.clone().next()?;
         let beside = in_hand.beside()?;
+        if !hedge.begin(candidate) {
+            return None;
+        }
         // Last, because what it grants counts as made.
         if !self.settings.balancer.try_hop() {
             return None;

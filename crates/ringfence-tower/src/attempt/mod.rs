@@ -62,6 +62,11 @@ where
     let deadline = deadline::from_headers(&head.headers);
     let mut trail = Trail::default();
     let mut untouched = settings.untouched(&transport);
+    // What may go to the client as it is waits for nobody before it is known that it does not.
+    let is_let_in = untouched.is_none();
+    if is_let_in {
+        admit(settings, deadline, &mut trail).await?;
+    }
     let mut way = decide(settings, &mut head, &mut untouched, trail.rule());
     let waited = matches!(way, Err(PickError::NotReady { .. }));
     if waited {
@@ -72,7 +77,12 @@ where
         };
     }
     let decision = match way.map_err(|error| trail.not_picked(settings, error))? {
-        Way::Chosen(decision) => decision,
+        Way::Chosen(decision) => {
+            if !is_let_in {
+                admit(settings, deadline, &mut trail).await?;
+            }
+            decision
+        }
         Way::Untouched { service, observed } => {
             let request = Request::from_parts(head, body);
             return pass(service, settings, request, observed).await;
@@ -86,6 +96,22 @@ where
     let answer = call.run(head, body, &decision, waited, &mut trail);
     let answer = until(deadline, answer).await;
     answer.unwrap_or_else(|| Err(trail.late(settings)))
+}
+
+/// Takes the call's place among those in flight.
+async fn admit(
+    settings: &Settings,
+    deadline: Option<Instant>,
+    trail: &mut Trail,
+) -> Result<(), Error> {
+    match until(deadline, settings.balancer.admit()).await {
+        Some(Ok(permit)) => {
+            trail.admitted(permit);
+            Ok(())
+        }
+        Some(Err(error)) => Err(trail.not_picked(settings, error)),
+        None => Err(trail.late(settings)),
+    }
 }
 
 /// `None` when the time came first. Without a limit no timer is made.
@@ -141,7 +167,12 @@ impl<S> Call<'_, S> {
             if candidates.len() == 0 {
                 in_hand.is_last();
             }
-            trail.begin(candidate);
+            if !trail.begin(candidate) {
+                if candidates.len() == 0 {
+                    return Err(trail.full(self.settings));
+                }
+                continue;
+            }
             let ended = self.attempt_or_hedge(
                 candidate,
                 &mut candidates,

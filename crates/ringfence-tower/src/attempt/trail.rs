@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::HeaderMap;
-use ringfence_balancer::{Candidate, FailureKind, InFlight, Outcome, PickError};
+use ringfence_balancer::{Candidate, FailureKind, InFlight, Outcome, Overload, Permit, PickError};
 use ringfence_core::PoolSpec;
 
 use crate::body::Tracker;
@@ -22,6 +22,8 @@ pub(super) struct Trail {
     rule: Option<Arc<str>>,
     /// What the candidates have in common.
     pool: Option<Arc<PoolSpec>>,
+    /// The call's place among those in flight.
+    permit: Permit,
     failed: Vec<FailedAttempt>,
     running: Option<InFlight>,
     sent: bool,
@@ -46,10 +48,32 @@ impl Trail {
         self.pool = Some(Arc::clone(pool));
     }
 
-    pub(super) fn begin(&mut self, candidate: &Candidate) {
-        self.running = Some(candidate.begin());
+    pub(super) fn admitted(&mut self, permit: Permit) {
+        self.permit = permit;
+    }
+
+    /// False if the candidate is full.
+    #[must_use]
+    pub(super) fn begin(&mut self, candidate: &Candidate) -> bool {
+        self.running = candidate.try_begin();
+        if self.running.is_none() {
+            return false;
+        }
         self.seen += u32::from(self.sent);
         self.sent = false;
+        true
+    }
+
+    /// The error of a call whose last candidate is full.
+    pub(super) fn full(&mut self, settings: &Settings) -> Error {
+        if !self.failed.is_empty() {
+            return self.fail(settings, ErrorKind::AttemptsExhausted, None);
+        }
+        let overloaded = PickError::Overloaded {
+            service: settings.balancer.service().clone(),
+            overload: Overload::Instances,
+        };
+        self.not_picked(settings, overloaded)
     }
 
     /// A trail for an attempt beside the running one.
@@ -137,6 +161,7 @@ impl Trail {
     ) -> Tracker {
         let running = self.running.take();
         Tracker::new(running, Arc::clone(classifier), headers, verdict)
+            .with_permit(std::mem::take(&mut self.permit))
     }
 
     /// The error that the call ends with.

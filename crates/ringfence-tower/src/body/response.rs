@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
-use ringfence_balancer::{FailureKind, InFlight, Outcome};
+use ringfence_balancer::{FailureKind, InFlight, Outcome, Permit};
 use ringfence_core::Instance;
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -69,6 +69,8 @@ pub(crate) struct Tracker {
     /// Some of the body has come.
     has_data: bool,
     verdict: Verdict,
+    /// The call's place among those in flight.
+    _permit: Permit,
 }
 
 impl Tracker {
@@ -89,7 +91,15 @@ impl Tracker {
             status_due: is_grpc(headers) && !headers.contains_key("grpc-status"),
             has_data: false,
             verdict,
+            _permit: Permit::default(),
         }
+    }
+
+    /// Keeps the place of the call as long as the response lasts.
+    #[must_use]
+    pub(crate) fn with_permit(mut self, permit: Permit) -> Self {
+        self._permit = permit;
+        self
     }
 
     fn frame<D>(&mut self, frame: &Frame<D>) {

@@ -28,6 +28,9 @@ pub enum ErrorKind {
     NoSuchService,
     /// The request has no key, and the balancer takes only requests with one.
     KeyRequired,
+    /// A limit of the balancer's [`ConcurrencyLimits`](ringfence_balancer::ConcurrencyLimits) is reached; the request was not
+    /// sent.
+    Overloaded,
     /// Each attempt that was allowed failed in a way that permits another one.
     AttemptsExhausted,
     /// Another attempt of a request that an instance had seen was permitted, but the service's
@@ -155,6 +158,7 @@ impl Error {
             PickError::NotReady { .. } => ErrorKind::NotReady,
             PickError::NoSuchService { .. } => ErrorKind::NoSuchService,
             PickError::KeyRequired { .. } => ErrorKind::KeyRequired,
+            PickError::Overloaded { .. } => ErrorKind::Overloaded,
             PickError::ShutDown { .. } | PickError::TaskGone { .. } => ErrorKind::ShutDown,
             // The enum may grow; whatever comes, no instance was found.
             _ => ErrorKind::NoInstances,
@@ -214,6 +218,7 @@ impl Error {
             ErrorKind::NoInstances => "no usable instance",
             ErrorKind::NoSuchService => "no such service",
             ErrorKind::KeyRequired => "a key is required",
+            ErrorKind::Overloaded => "overloaded",
             ErrorKind::AttemptsExhausted => "all attempts failed",
             ErrorKind::BudgetExhausted => "the retry budget is used up",
             ErrorKind::DeadlineExceeded => "deadline exceeded",

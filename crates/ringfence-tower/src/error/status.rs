@@ -24,7 +24,7 @@ impl From<Error> for Status {
 fn code(kind: ErrorKind) -> Code {
     match kind {
         ErrorKind::DeadlineExceeded => Code::DeadlineExceeded,
-        ErrorKind::BudgetExhausted => Code::ResourceExhausted,
+        ErrorKind::BudgetExhausted | ErrorKind::Overloaded => Code::ResourceExhausted,
         ErrorKind::KeyRequired | ErrorKind::BadRequest => Code::InvalidArgument,
         ErrorKind::Config => Code::FailedPrecondition,
         ErrorKind::NotReady

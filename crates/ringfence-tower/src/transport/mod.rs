@@ -15,7 +15,9 @@ pub use self::connections::Connections;
 pub(crate) use self::origin::Origin;
 pub use self::origin::{Authority, Target};
 #[cfg(feature = "tonic")]
-pub use self::tonic::TonicConnector;
+pub(crate) use self::tonic::DialError;
+#[cfg(feature = "tonic")]
+pub use self::tonic::{Resolve, ResolveFuture, TonicConnector, TonicWarmUp};
 use crate::error::{BoxError, Error};
 
 /// Gives the service that carries a request to an instance.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 use http::uri::{self, Scheme};
-use ringfence_balancer::{AttachmentKey, Candidate};
+use ringfence_balancer::{AttachmentKey, Candidate, Presence};
 use ringfence_core::{Instance, Scheme as InstanceScheme};
 
 use crate::error::BoxError;
@@ -97,6 +97,13 @@ impl<'a> Target<'a> {
         F: FnOnce() -> T,
     {
         self.candidate.node().attachment(key, init)
+    }
+
+    /// Follows whether the instance is still in the list of its service, without keeping it: for connections, which are let go
+    /// with the instance.
+    #[must_use]
+    pub fn presence(&self) -> Presence {
+        self.candidate.presence()
     }
 
     /// Parsed once for each instance.

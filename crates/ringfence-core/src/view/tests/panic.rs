@@ -141,3 +141,39 @@ fn a_pool_can_be_in_panic_for_some_and_not_for_others() {
     let again = sick.next(both(), zones(&[("a", 9), ("b", 10)]), [], |_| None);
     assert_eq!((state(&again, 0).0, state(&again, 1).0), (9, 9));
 }
+
+/// Many new instances at once, which are not to get requests before they are warm.
+#[test]
+fn those_that_warm_up_neither_bring_panic_nor_are_used_in_it() {
+    let all = snapshot((0..10).map(|n| instance(&format!("i{n}"))));
+    let with = |absences: &[(usize, Absence)]| {
+        let absence = |place: usize| {
+            let found = absences.iter().find(|(of, _)| *of == place);
+            found.map(|(_, absence)| *absence)
+        };
+        let view = View::first(
+            ViewConfig::default(),
+            RoutePlans::default(),
+            Arc::clone(&all),
+            absence,
+        );
+        let route = view.route(PlanId::ROUTING, &RequestTags::new()).cloned();
+        let route = route.expect("prepared");
+        let pool = route.chosen().expect("a pool").1;
+        let walk: BTreeSet<u32> = pool.walk(KeyHash::from_raw(7)).collect();
+        let told = view.steps(pool, KeyHash::from_raw(7), 10);
+        let told = told.filter(|step| step.verdict == StepVerdict::Candidate);
+        assert_eq!(told.count(), walk.len());
+        (pool.is_panic(), walk)
+    };
+    let warming = |places: std::ops::Range<usize>| places.map(|place| (place, Absence::Warming));
+    let (panic, walk) = with(&warming(2..10).collect::<Vec<_>>());
+    assert_eq!((panic, walk), (false, BTreeSet::from([0, 1])));
+    // Of the two others none is usable.
+    let mut absences: Vec<_> = warming(2..10).collect();
+    absences.extend([(0, Absence::Ejected), (1, Absence::FailsChecks)]);
+    let (panic, walk) = with(&absences);
+    assert_eq!((panic, walk), (true, BTreeSet::from([0, 1])));
+    let (panic, walk) = with(&warming(0..10).collect::<Vec<_>>());
+    assert_eq!((panic, walk), (true, (0..10).collect()));
+}

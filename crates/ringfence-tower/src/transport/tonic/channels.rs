@@ -29,7 +29,12 @@ impl Channels {
         self.tally.now()
     }
 
+    pub(super) fn all(&self) -> &[Channel] {
+        &self.channels
+    }
+
     pub(super) fn next(&self) -> Option<&Channel> {
+        self.tally.used();
         let turn = match self.channels.len() {
             0 | 1 => 0,
             len => self.next.fetch_add(1, Ordering::Relaxed) % len,

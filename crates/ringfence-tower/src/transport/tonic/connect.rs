@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::Uri;
 use http::uri::{PathAndQuery, Scheme};
+use ringfence_balancer::Presence;
 use ringfence_core::Instance;
 use tokio::runtime::Handle;
 use tonic::transport::{Channel, Endpoint};
@@ -34,7 +35,10 @@ impl Options {
         Some(channels.connections())
     }
 
-    fn channels(&self, target: &Target<'_>) -> Result<Arc<Result<Channels, String>>, Rejection> {
+    pub(super) fn channels(
+        &self,
+        target: &Target<'_>,
+    ) -> Result<Arc<Result<Channels, String>>, Rejection> {
         // A channel spawns its task when it is made. The lack of a runtime now must not be
         // remembered for the instance.
         if Handle::try_current().is_err() {
@@ -42,7 +46,8 @@ impl Options {
         }
         Ok(target.attachment(&self.channels, || {
             let instance = target.instance();
-            self.connect(instance, target.service()).map_err(|error| {
+            let connected = self.connect(instance, target.service(), &target.presence());
+            connected.map_err(|error| {
                 let reason = Causes(&*error).to_string();
                 tracing::warn!(
                     service = %target.service(),
@@ -56,7 +61,12 @@ impl Options {
         }))
     }
 
-    fn connect(&self, instance: &Instance, service: &str) -> Result<Channels, BoxError> {
+    fn connect(
+        &self,
+        instance: &Instance,
+        service: &str,
+        presence: &Presence,
+    ) -> Result<Channels, BoxError> {
         let name = self.authority.resolve(instance, service)?;
         let scheme = scheme(instance.scheme());
         let is_tls = scheme == Scheme::HTTPS;
@@ -90,7 +100,7 @@ impl Options {
                 if let Some(configure) = &self.configure {
                     endpoint = configure(endpoint, instance);
                 }
-                let dialer = Dialer::new(address.clone(), self.connect_timeout, &endpoint, &tally);
+                let dialer = Dialer::new(address.clone(), self, &endpoint, presence, &tally);
                 Ok(endpoint.connect_with_connector_lazy(dialer))
             })
             .collect::<Result<_, BoxError>>()?;

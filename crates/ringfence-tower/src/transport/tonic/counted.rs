@@ -1,26 +1,40 @@
 //! Connections that are counted while they are open.
 
+use std::fmt;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
+use super::lifetime::{End, Lifetime};
 use crate::transport::Connections;
+
+const DRAINED: &str = "the instance left the service, and its drain limit is over";
 
 /// The connections to one instance.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     open: AtomicUsize,
     made: AtomicU64,
+    /// Attempts that were given a channel.
+    used: AtomicU64,
     /// Reads that brought something.
     reads: AtomicU64,
 }
 
 impl Tally {
+    pub(super) fn used(&self) {
+        self.used.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn uses(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
     pub(super) fn now(&self) -> Connections {
         // Whoever is among those made is open already, and whoever is not yet will be: none is missed.
         let made = self.made.load(Ordering::Acquire);
@@ -29,22 +43,37 @@ impl Tally {
     }
 }
 
-/// A connection that is in the tally until it is dropped.
-#[derive(Debug)]
+/// A connection that is in the tally until it is dropped, and ends when its time has come.
 pub(super) struct Counted {
     stream: TcpStream,
     tally: Arc<Tally>,
+    lifetime: Lifetime,
+    ended: Option<End>,
 }
 
 impl Counted {
-    pub(super) fn new(stream: TcpStream, tally: Arc<Tally>) -> Self {
+    pub(super) fn new(stream: TcpStream, tally: Arc<Tally>, lifetime: Lifetime) -> Self {
         tally.open.fetch_add(1, Ordering::AcqRel);
         tally.made.fetch_add(1, Ordering::AcqRel);
-        Self { stream, tally }
+        Self {
+            stream,
+            tally,
+            lifetime,
+            ended: None,
+        }
     }
 
     fn stream(self: Pin<&mut Self>) -> Pin<&mut TcpStream> {
         Pin::new(&mut self.get_mut().stream)
+    }
+}
+
+impl fmt::Debug for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Counted")
+            .field("stream", &self.stream)
+            .field("ended", &self.ended)
+            .finish_non_exhaustive()
     }
 }
 
@@ -60,12 +89,22 @@ impl AsyncRead for Counted {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        let polled = self.as_mut().stream().poll_read(cx, buf);
-        if buf.filled().len() > before {
-            self.tally.reads.fetch_add(1, Ordering::AcqRel);
+        if self.ended.is_none() {
+            let before = buf.filled().len();
+            let polled = self.as_mut().stream().poll_read(cx, buf);
+            if buf.filled().len() > before {
+                self.tally.reads.fetch_add(1, Ordering::AcqRel);
+            }
+            if polled.is_ready() {
+                return polled;
+            }
+            self.ended = Some(ready!(self.lifetime.as_mut().poll(cx)));
         }
-        polled
+        Poll::Ready(match self.ended {
+            // As if the server had closed it: whatever comes next makes another one.
+            Some(End::Idle) | None => Ok(()),
+            Some(End::Drained) => Err(io::Error::new(io::ErrorKind::ConnectionAborted, DRAINED)),
+        })
     }
 }
 

@@ -5,17 +5,23 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use http::Uri;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
+use ringfence_balancer::Presence;
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 use tokio::time::{self, Instant};
 use tonic::transport::Endpoint;
 use tower_service::Service;
 
 use super::counted::{Counted, Tally};
+use super::lifetime::Limits;
+use super::options::Options;
+use super::resolve::Resolver;
 use crate::error::BoxError;
 
 /// How long an instance is not dialled again after the first failed attempt, and at most.
@@ -28,9 +34,12 @@ const MAX_PAUSE: Duration = Duration::from_secs(1);
 /// would wait for the connect timeout in turn; so a failure answers those that wait already too.
 #[derive(Clone)]
 pub(super) struct Dialer {
-    http: HttpConnector,
+    http: HttpConnector<Resolver>,
     address: Uri,
     timeout: Duration,
+    connecting: Arc<Semaphore>,
+    limits: Limits,
+    presence: Presence,
     pause: Arc<Mutex<Pause>>,
     tally: Arc<Tally>,
 }
@@ -43,7 +52,7 @@ struct Pause {
 
 /// Why there is no connection.
 #[derive(Clone, Debug)]
-pub(super) struct DialError {
+pub(crate) struct DialError {
     cause: Arc<Cause>,
     /// Found out by an attempt a moment ago, not by this one.
     is_old: bool,
@@ -55,6 +64,10 @@ enum Cause {
     Connect(#[source] BoxError),
     #[error("no connection within {0:?}")]
     Timeout(Duration),
+    #[error("waited {0:?} for its turn to connect, see `with_max_connecting`")]
+    NoTurn(Duration),
+    #[error("nobody waits for it any more")]
+    NotWanted,
 }
 
 impl fmt::Display for DialError {
@@ -73,14 +86,34 @@ impl StdError for DialError {
     }
 }
 
+impl DialError {
+    /// Whether the instance was not even asked.
+    pub(crate) fn is_local(&self) -> bool {
+        matches!(*self.cause, Cause::NoTurn(_) | Cause::NotWanted)
+    }
+
+    fn is_not_wanted(&self) -> bool {
+        matches!(*self.cause, Cause::NotWanted)
+    }
+
+    fn new(cause: Cause) -> Self {
+        Self {
+            cause: Arc::new(cause),
+            is_old: false,
+        }
+    }
+}
+
 impl Dialer {
     pub(super) fn new(
         address: Uri,
-        timeout: Duration,
+        options: &Options,
         endpoint: &Endpoint,
+        presence: &Presence,
         tally: &Arc<Tally>,
     ) -> Self {
-        let mut http = HttpConnector::new();
+        let timeout = options.connect_timeout;
+        let mut http = HttpConnector::new_with_resolver(Resolver::new(options.resolver.clone()));
         // TLS is laid over the connection by tonic.
         http.enforce_http(false);
         http.set_nodelay(endpoint.get_tcp_nodelay());
@@ -93,6 +126,9 @@ impl Dialer {
             http,
             address,
             timeout,
+            connecting: Arc::clone(&options.connecting),
+            limits: Limits::of(options),
+            presence: presence.clone(),
             pause: Arc::default(),
             tally: Arc::clone(tally),
         }
@@ -106,11 +142,21 @@ impl Dialer {
         if let Some(error) = self.pause().current(Instant::now()) {
             return Err(error);
         }
+        let turn = time::timeout(self.timeout, Arc::clone(&self.connecting).acquire_owned()).await;
+        let Ok(turn) = turn else {
+            return Err(DialError::new(Cause::NoTurn(self.timeout)));
+        };
+        // Those who wanted it may have gone meanwhile.
+        if self.presence.in_flight() == 0 {
+            return Err(DialError::new(Cause::NotWanted));
+        }
         let dialled = time::timeout(self.timeout, self.http.call(self.address.clone())).await;
+        drop(turn);
         let cause = match dialled {
             Ok(Ok(connection)) => {
                 *self.pause() = Pause::default();
-                let counted = Counted::new(connection.into_inner(), self.tally);
+                let lifetime = self.limits.lifetime(self.presence, Arc::clone(&self.tally));
+                let counted = Counted::new(connection.into_inner(), self.tally, lifetime);
                 return Ok(TokioIo::new(counted));
             }
             Ok(Err(error)) => Cause::Connect(error.into()),
@@ -150,6 +196,58 @@ impl Service<Uri> for Dialer {
     }
 
     fn call(&mut self, _named: Uri) -> Self::Future {
-        Box::pin(self.clone().dial())
+        // tonic polls this only while a request waits for it: what is begun must not stop half-way, with its turn to connect.
+        Box::pin(Dial::begin(self.clone()))
+    }
+}
+
+/// How old the result of a dial may be. It was made for callers that went away, and says nothing of the instance now.
+const FRESH: Duration = Duration::from_secs(1);
+
+type Dialled = (Result<TokioIo<Counted>, DialError>, Instant);
+
+/// A dial under way; it ends when this is dropped.
+struct Dial {
+    dialer: Dialer,
+    running: JoinHandle<Dialled>,
+}
+
+impl Dial {
+    fn begin(dialer: Dialer) -> Self {
+        let running = Self::spawn(&dialer);
+        Self { dialer, running }
+    }
+
+    fn spawn(dialer: &Dialer) -> JoinHandle<Dialled> {
+        let dial = dialer.clone().dial();
+        tokio::spawn(async { (dial.await, Instant::now()) })
+    }
+}
+
+impl Future for Dial {
+    type Output = Result<TokioIo<Counted>, DialError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        loop {
+            let (result, at) = match ready!(Pin::new(&mut self.running).poll(cx)) {
+                Ok(dialled) => dialled,
+                Err(error) => {
+                    let cause = Cause::Connect(error.into());
+                    return Poll::Ready(Err(DialError::new(cause)));
+                }
+            };
+            let is_wanted = !matches!(&result, Err(error) if error.is_not_wanted());
+            if is_wanted && at.elapsed() <= FRESH {
+                return Poll::Ready(result);
+            }
+            // Whoever polls wants it now.
+            self.running = Self::spawn(&self.dialer);
+        }
+    }
+}
+
+impl Drop for Dial {
+    fn drop(&mut self) {
+        self.running.abort();
     }
 }

@@ -4,7 +4,10 @@ mod channels;
 mod connect;
 mod counted;
 mod dial;
+mod lifetime;
 mod options;
+mod resolve;
+mod warm_up;
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -14,18 +17,23 @@ use std::time::Duration;
 use http::header::HOST;
 use http::request::Parts;
 use ringfence_core::Instance;
+use tokio::sync::Semaphore;
 use tonic::Status;
 use tonic::body::Body;
 use tonic::transport::{Channel, Endpoint};
 
+pub(crate) use self::dial::DialError;
 use self::options::Options;
+pub use self::resolve::{Resolve, ResolveFuture};
+pub use self::warm_up::TonicWarmUp;
 use super::{Authority, Connections, IntoBodyError, Rejection, Target, Transport};
 
 /// Connects to each instance over HTTP/2 for generated tonic clients.
 ///
-/// An instance gets its connections with its first request, and keeps them as long as it keeps its
-/// id, address and scheme, whatever else the registry changes. When it is gone they close after
-/// the last call on them has ended. A lost connection is made anew by the next request.
+/// An instance gets its connections with its first request, or by a [warm-up](Self::warm_up), and keeps them as long as it keeps
+/// its id, address and scheme, whatever else the registry changes. When it is gone they close after the last call on them has
+/// ended, and at the latest when the [drain limit](Self::with_drain_limit) is over. A lost connection is made anew by the next
+/// request; a name in the address is resolved again for that.
 ///
 /// The address of the instance is dialled; `:authority` and the TLS server name are the service's
 /// name. The scheme of the instance decides whether TLS is used: `http` instances are called in
@@ -99,6 +107,65 @@ impl TonicConnector {
     #[must_use]
     pub fn without_keepalive(self) -> Self {
         self.set(|options| options.keepalive = None)
+    }
+
+    /// Closes the connections of an instance that has had no request for this long; the next request makes new ones. Default
+    /// 5 min, which is less than the 350 s after which AWS's network load balancers forget a connection, so that it is closed
+    /// in order and not lost; values outside of 100 ms..=1 h are moved to the nearer end. It is judged four times in that time,
+    /// so it may take a quarter longer.
+    #[must_use]
+    pub fn with_idle_timeout(self, timeout: Duration) -> Self {
+        let timeout = within(timeout, options::IDLE_TIMEOUTS);
+        self.set(|options| options.idle_timeout = Some(timeout))
+    }
+
+    /// Keeps connections however long nobody uses them.
+    #[must_use]
+    pub fn without_idle_timeout(self) -> Self {
+        self.set(|options| options.idle_timeout = None)
+    }
+
+    /// How long calls go on that run on an instance which has left the service; then they fail and its connections are closed.
+    /// Default 30 s, values above 1 h are lowered to that. New calls do not go there in any case, and an instance that is back
+    /// before goes on as if nothing had been.
+    #[must_use]
+    pub fn with_drain_limit(self, limit: Duration) -> Self {
+        let limit = within(limit, options::DRAIN_LIMITS);
+        self.set(|options| options.drain_limit = Some(limit))
+    }
+
+    /// Lets calls on an instance that has left the service run for as long as they take.
+    #[must_use]
+    pub fn without_drain_limit(self) -> Self {
+        self.set(|options| options.drain_limit = None)
+    }
+
+    /// Connections that are made at a time, over all instances; default 16, values outside of 1..=4,096 are moved to the nearer
+    /// end. Others wait for their turn in the order in which they came, at most the connect timeout; a request that waited in vain
+    /// goes on to the next instance, which needs no retry budget and is no failure of the instance. What nobody waits for any
+    /// more is not dialled.
+    #[must_use]
+    pub fn with_max_connecting(self, connections: usize) -> Self {
+        let most = connections.clamp(1, options::MAX_CONNECTING);
+        self.set(|options| options.connecting = Arc::new(Semaphore::new(most)))
+    }
+
+    /// Who resolves the names of instances whose address is not an IP address, for each connection anew; default: the operating
+    /// system.
+    #[must_use]
+    pub fn with_resolver(self, resolver: impl Resolve) -> Self {
+        self.set(|options| options.resolver = Some(Arc::new(resolver)))
+    }
+
+    /// Connects to new instances before they get requests, for
+    /// [`with_warm_up`](ringfence_balancer::BalancerBuilder::with_warm_up): the connections are those that the requests then use.
+    /// It is for clients of this connector and its clones; settings that are changed after this call make another one.
+    ///
+    /// A connection stands when the instance has answered `grpc.health.v1.Health/Check` on it with whatever status: this
+    /// finds out that TLS and HTTP/2 work, too.
+    #[must_use]
+    pub fn warm_up(&self) -> TonicWarmUp {
+        TonicWarmUp::new(Arc::clone(&self.options))
     }
 
     /// What `:authority` says, and the TLS server name with it; default [`Authority::Service`].

@@ -7,15 +7,20 @@ use std::time::Duration;
 
 use ringfence_balancer::AttachmentKey;
 use ringfence_core::Instance;
+use tokio::sync::Semaphore;
 use tonic::transport::Endpoint;
 
 use super::channels::Channels;
+use super::resolve::Resolve;
 use crate::transport::Authority;
 
 pub(super) const MAX_CONNECTIONS: usize = 64;
 const HOUR: Duration = Duration::from_secs(3_600);
 // Beyond these hyper's timers overflow or spin.
 pub(super) const CONNECT_TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(10)..=HOUR;
+pub(super) const IDLE_TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(100)..=HOUR;
+pub(super) const DRAIN_LIMITS: RangeInclusive<Duration> = Duration::ZERO..=HOUR;
+pub(super) const MAX_CONNECTING: usize = 4_096;
 pub(super) const PING_INTERVALS: RangeInclusive<Duration> = Duration::from_secs(1)..=HOUR;
 pub(super) const PING_TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(100)..=HOUR;
 
@@ -24,6 +29,10 @@ type Configure = Arc<dyn Fn(Endpoint, &Instance) -> Endpoint + Send + Sync>;
 #[derive(Clone)]
 pub(super) struct Options {
     pub(super) connections: usize,
+    pub(super) connecting: Arc<Semaphore>,
+    pub(super) idle_timeout: Option<Duration>,
+    pub(super) drain_limit: Option<Duration>,
+    pub(super) resolver: Option<Arc<dyn Resolve>>,
     pub(super) connect_timeout: Duration,
     pub(super) keepalive: Option<(Duration, Duration)>,
     pub(super) authority: Authority,
@@ -39,6 +48,10 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             connections: 1,
+            connecting: Arc::new(Semaphore::new(16)),
+            idle_timeout: Some(Duration::from_secs(300)),
+            drain_limit: Some(Duration::from_secs(30)),
+            resolver: None,
             connect_timeout: Duration::from_secs(1),
             keepalive: Some((Duration::from_secs(10), Duration::from_secs(5))),
             authority: Authority::Service,
@@ -64,6 +77,10 @@ impl fmt::Debug for Options {
         let mut options = f.debug_struct("Options");
         options
             .field("connections", &self.connections)
+            .field("connecting", &self.connecting.available_permits())
+            .field("idle_timeout", &self.idle_timeout)
+            .field("drain_limit", &self.drain_limit)
+            .field("resolver", &self.resolver)
             .field("connect_timeout", &self.connect_timeout)
             .field("keepalive", &self.keepalive)
             .field("authority", &self.authority)
