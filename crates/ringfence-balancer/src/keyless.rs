@@ -1,11 +1,12 @@
 //! Choices for requests without a key.
 
-use std::{iter, sync::atomic::Ordering};
+use std::sync::atomic::Ordering;
 
 use ringfence_core::Chosen;
 
 use crate::{
     MissingKey,
+    admission::Admission,
     decision::Candidates,
     published::Published,
     seating::{candidate, seat},
@@ -20,12 +21,15 @@ pub(crate) fn choose(
     chosen: &Chosen<'_>,
     missing_key: MissingKey,
     limit: usize,
+    admission: Admission<'_>,
 ) -> Option<Candidates> {
     let pool = chosen.pool;
     let eligible = pool.eligible();
     let draw = || fastrand::u64(..);
     let beyond = (limit > 1).then(|| chosen.beyond(draw())).flatten();
+    let beyond = beyond.filter(|&(next, member)| admission.admits(next, member));
     let beyond = beyond.and_then(|(next, member)| candidate(published, next, member));
+    let admits = |member: &u32| admission.admits(pool, *member);
     let own = limit - usize::from(beyond.is_some());
     let start = match (missing_key, eligible.len()) {
         (_, 0) => return None,
@@ -34,21 +38,24 @@ pub(crate) fn choose(
     };
     if missing_key == MissingKey::P2c && eligible.len() > 1 {
         let other = other_than(start, fastrand::usize(..eligible.len() - 1));
-        let at = |place: usize| candidate(published, pool, *eligible.get(place)?);
-        let (one, two) = (at(start)?, at(other)?);
-        let (less, more) = if two.in_flight() < one.in_flight() {
-            (two, one)
-        } else {
-            (one, two)
+        let at = |place: usize| {
+            let member = eligible.get(place).filter(|&member| admits(member))?;
+            candidate(published, pool, *member)
+        };
+        let drawn = match (at(start), at(other)) {
+            (Some(one), Some(two)) if two.in_flight() < one.in_flight() => [Some(two), Some(one)],
+            (one, two) => [one, two],
         };
         let rest = from(eligible, start)
             .filter(|(place, _)| *place != start && *place != other)
-            .map(|(_, member)| member);
-        let drawn = iter::once(less).chain(iter::once(more));
+            .map(|(_, member)| member)
+            .filter(admits);
+        let drawn = drawn.into_iter().flatten();
         let drawn = drawn.chain(seat(published, pool, rest)).take(own);
         return Candidates::collect(drawn.chain(beyond));
     }
     let members = from(eligible, start).map(|(_, member)| member);
+    let members = members.filter(admits);
     Candidates::collect(seat(published, pool, members.take(own)).chain(beyond))
 }
 

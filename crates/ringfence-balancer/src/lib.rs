@@ -53,6 +53,7 @@
 //! | a bad policy document changes nothing | the policy before it stays, [`Status::policy_source`] tells where the fault is |
 //! | the registry's death empties nothing | the last good view stays, [`Status::stale_for`] tells its age |
 //! | health and ejection move nobody else's keys | they are judged while walking the ring, which stays the same |
+//! | an instance that comes back is not flooded | it has [few slots](OutlierConfig::with_trial_requests) until it has proven itself; those that find them taken walk past it |
 //! | counts return to where they were taken | the guard holds the node, not its name |
 //! | nothing outlives the last handle | task, watch and sockets end; departed nodes end with their last attempt |
 //! | bounded memory | prepared routes ([`BalancerConfig::max_pools`]), wishes for them, outlier records, reports: each has a limit |
@@ -62,9 +63,11 @@
 //!
 //! The task needs a tokio runtime of either flavour with its time driver enabled.
 
+mod admission;
 mod audit;
 mod balancer;
 mod builder;
+mod candidate;
 mod config;
 mod counter;
 mod current;
@@ -86,16 +89,20 @@ mod shared;
 mod status;
 mod task;
 
-pub use ringfence_core::{ConfigError, OutlierConfig, RetryBudgetConfig, RingConfig, TagRouting};
+pub use ringfence_core::{
+    ConfigError, FailurePercentageConfig, OutlierConfig, RetryBudgetConfig, RingConfig,
+    SuccessRateConfig, TagRouting,
+};
 pub use ringfence_discovery::{ServiceKey, WatchConfig};
 pub use ringfence_policy::{AuditSink, CompiledPolicy, MissingKey, PolicyContext};
 
 pub use self::{
     balancer::Balancer,
     builder::BalancerBuilder,
+    candidate::Candidate,
     config::BalancerConfig,
     current::Current,
-    decision::{Candidate, Decision, IntoCandidates, MAX_CANDIDATES},
+    decision::{Decision, IntoCandidates, MAX_CANDIDATES},
     error::{BuildError, PickError},
     node::{AttachmentKey, FailureKind, InFlight, Node, Outcome},
     observing::Suggestion,

@@ -2,11 +2,12 @@
 
 use std::{ops::Deref, sync::Arc};
 
-use ringfence_core::{Instance, KeyHash, PlanId, Route, TagValues};
+use ringfence_core::{Instance, KeyHash, PlanId, PoolView, Route, TagValues};
 
 use crate::{
-    MissingKey, PickError, PickRequest,
-    decision::{Candidate, Candidates, Decision},
+    Candidate, MissingKey, PickError, PickRequest,
+    admission::{self, Admission},
+    decision::{Candidates, Decision},
     keyless,
     published::Published,
     request::Tags,
@@ -99,10 +100,14 @@ fn choose(
     let limit = request.candidates(shared.config.max_attempts());
     let (candidates, key_hash) = match key {
         Some(key) => {
-            let walk = chosen.walk(key, request.salt(), limit);
-            let seats = walk.filter_map(|(pool, member)| candidate(published, pool, member));
+            let candidates = admission::choose(shared, published, pool, |admission| {
+                let admits = |pool: &PoolView, member| admission.admits(pool, member);
+                let walk = chosen.walk_where(key, request.salt(), limit, admits);
+                let seats = walk.filter_map(|(pool, member)| candidate(published, pool, member));
+                Candidates::collect(seats)
+            });
             let hash = pool.hash_key(key, request.salt());
-            (Candidates::collect(seats), Some(hash))
+            (candidates, Some(hash))
         }
         None => {
             let missing_key = request.missing_key();
@@ -113,7 +118,9 @@ fn choose(
                 });
             }
             shared.counters.keyless.increment();
-            let candidates = keyless::choose(shared, published, &chosen, missing_key, limit);
+            let candidates = admission::choose(shared, published, pool, |admission| {
+                keyless::choose(shared, published, &chosen, missing_key, limit, admission)
+            });
             (candidates, None)
         }
     };
@@ -167,8 +174,19 @@ pub(crate) fn owners(
         return Err(shared.no_instances(published, &route));
     };
     let pool = chosen.pool;
-    let hash = pool.hash_key(key, request.salt());
-    Ok(seating::seat(published, pool, pool.walk(hash).take(count)).collect())
+    let owners = |admission| {
+        let walk = pool.walk(pool.hash_key(key, request.salt()));
+        let admitted = walk.filter(move |&member| Admission::admits(admission, pool, member));
+        seating::seat(published, pool, admitted)
+    };
+    if shared.nodes.is_any_on_trial() && !pool.is_panic() {
+        let with_room = owners(Admission::WithRoom(published));
+        let claimed: Vec<_> = with_room.filter_map(Candidate::claim).take(count).collect();
+        if !claimed.is_empty() {
+            return Ok(claimed);
+        }
+    }
+    Ok(owners(Admission::All).take(count).collect())
 }
 
 /// The first instance of a key, without a trace of having been asked.

@@ -22,6 +22,7 @@ use crate::{
     observing::Observing,
     published::{Published, ViewCell},
     routes::RouteWishes,
+    task::OutlierCounts,
 };
 
 /// Counters that requests raise.
@@ -45,8 +46,7 @@ pub(crate) struct Counters {
 pub(crate) struct TaskReport {
     pub(crate) watch: WatchStatus,
     pub(crate) merged: u64,
-    pub(crate) ejections: u64,
-    pub(crate) ejections_refused: u64,
+    pub(crate) outliers: OutlierCounts,
     pub(crate) routes_prepared: u64,
     pub(crate) routes_evicted: u64,
     pub(crate) failed_builds: u64,

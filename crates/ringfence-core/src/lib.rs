@@ -53,7 +53,11 @@ pub use self::{
         Address, Health, Instance, InstanceBuilder, InstanceError, InstanceId, Scheme, TENANT_TAG,
         Tags, Weight,
     },
-    outlier::{EjectionVerdict, OutlierConfig, OutlierDetector},
+    outlier::{
+        EjectionCause, EjectionState, FailurePercentageConfig, MemberTally, OutlierConfig,
+        OutlierDecision, OutlierDetector, OutlierEvent, Refusal, ReturnCause, SuccessRateConfig,
+        Suspicion,
+    },
     pool::{Attribute, Match, Pool, PoolSpec, Selector, Shard, name_seed},
     retry_budget::{RetryBudget, RetryBudgetConfig},
     ring::{Fingerprint, KeyHash, Ring, RingConfig, Walk},

@@ -5,7 +5,7 @@ use std::{
 
 use ringfence_core::Instance;
 
-use super::{Era, Node, Outcome, Seat};
+use super::{Era, Node, Outcome, Seat, TrialSlot};
 
 /// One attempt under way; counts as in flight until it is dropped.
 ///
@@ -41,13 +41,21 @@ pub struct InFlight {
     seat: Arc<Seat>,
     era: Era,
     reported: bool,
+    /// What it holds of an instance on trial.
+    slot: Option<TrialSlot>,
 }
 
 impl InFlight {
-    pub(super) fn begin(seat: Arc<Seat>) -> Self {
-        seat.node.in_flight.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn begin(seat: Arc<Seat>, slot: Option<TrialSlot>) -> Self {
+        let node = &seat.node;
+        node.in_flight.fetch_add(1, Ordering::Relaxed);
+        let slot = match slot {
+            None if node.trial.is_on() => node.trial.take_beyond(),
+            slot => slot,
+        };
         Self {
-            era: seat.node.era(),
+            era: node.era(),
+            slot,
             seat,
             reported: false,
         }
@@ -78,6 +86,9 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.seat.node.in_flight.fetch_sub(1, Ordering::Relaxed);
+        if let Some(slot) = self.slot {
+            self.seat.node.give_back(slot);
+        }
     }
 }
 

@@ -62,9 +62,25 @@ impl<'a> Chosen<'a> {
         salt: u64,
         limit: usize,
     ) -> impl Iterator<Item = (&'a PoolView, u32)> + use<'a> {
+        self.walk_where(key, salt, limit, |_, _| true)
+    }
+
+    /// As [`walk`](Self::walk), past those that `admits` refuses: others take their places, the next ones clockwise first.
+    #[inline]
+    pub fn walk_where<A>(
+        &self,
+        key: &[u8],
+        salt: u64,
+        limit: usize,
+        admits: A,
+    ) -> impl Iterator<Item = (&'a PoolView, u32)> + use<'a, A>
+    where
+        A: Fn(&PoolView, u32) -> bool + Copy,
+    {
         let pool = self.pool;
         let beyond = self.next.filter(|_| limit > 1).map(|next| {
             let members = next.walk_outside(next.hash_key(key, salt), pool);
+            let members = members.filter(move |&member| admits(next, member));
             members.map(move |member| (next, member))
         });
         let mut beyond = beyond.into_iter().flatten();
@@ -73,7 +89,8 @@ impl<'a> Chosen<'a> {
             .eligible()
             .len()
             .min(limit - usize::from(first.is_some()));
-        let walk = pool.walk(pool.hash_key(key, salt)).take(own);
+        let walk = pool.walk(pool.hash_key(key, salt));
+        let walk = walk.filter(move |&member| admits(pool, member)).take(own);
         walk.map(move |member| (pool, member))
             .chain(first)
             .chain(beyond)

@@ -136,12 +136,22 @@ impl<S> Call<'_, S> {
         }
         // Whether `grpc-timeout` says too much by now.
         let mut delayed = waited;
+        let mut is_first = true;
         while let Some(candidate) = candidates.next() {
             let further = candidates.len();
+            // The first one was chosen with what it may have in mind; of the others, one on trial may be busy by now.
+            let running = if is_first || further == 0 {
+                candidate.begin()
+            } else if let Some(running) = candidate.try_begin() {
+                running
+            } else {
+                continue;
+            };
+            is_first = false;
             if further == 0 {
                 in_hand.is_last();
             }
-            trail.begin(candidate);
+            trail.begin(running);
             let pause = match self.attempt(candidate, delayed, &mut in_hand, trail).await {
                 Ok(response) => {
                     let verdict = self.judge(&response);

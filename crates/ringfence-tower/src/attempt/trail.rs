@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::HeaderMap;
-use ringfence_balancer::{Candidate, FailureKind, InFlight, Outcome, PickError};
+use ringfence_balancer::{FailureKind, InFlight, Outcome, PickError};
 use ringfence_core::PoolSpec;
 
 use crate::body::Tracker;
@@ -46,8 +46,8 @@ impl Trail {
         self.pool = Some(Arc::clone(pool));
     }
 
-    pub(super) fn begin(&mut self, candidate: &Candidate) {
-        self.running = Some(candidate.begin());
+    pub(super) fn begin(&mut self, attempt: InFlight) {
+        self.running = Some(attempt);
         self.seen += u32::from(self.sent);
         self.sent = false;
     }

@@ -1,3 +1,4 @@
 //! Guides: how the parts work together. There is nothing here to call.
 
+pub mod outliers;
 pub mod policy;
