@@ -12,7 +12,7 @@ use super::{Era, Node, Outcome, Seat, TrialSlot};
 /// Keep it to the end of the response body. It gives the count back to the very node that it
 /// was taken from, whatever happened to the instance meanwhile. Dropped without a
 /// [`report`](Self::report) it is neutral for outlier detection, which is right for a caller that
-/// went away.
+/// went away. On an instance on trial after an ejection it holds one of the few slots until it is dropped.
 ///
 /// # Examples
 /// ```
@@ -68,6 +68,15 @@ impl InFlight {
             self.reported = true;
             self.seat.node.record(outcome, self.era);
         }
+        if outcome == Outcome::Neutral {
+            self.free_slot();
+        }
+    }
+
+    fn free_slot(&mut self) {
+        if let Some(slot) = self.slot.take() {
+            self.seat.node.give_back(slot);
+        }
     }
 
     /// The instance as it was when it was picked.
@@ -86,9 +95,7 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.seat.node.in_flight.fetch_sub(1, Ordering::Relaxed);
-        if let Some(slot) = self.slot {
-            self.seat.node.give_back(slot);
-        }
+        self.free_slot();
     }
 }
 

@@ -1,6 +1,9 @@
 //! How a node tells the balancer's task that it fails, or that it has proven itself.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use ringfence_core::{EjectionCause, OutlierConfig};
 use tokio::sync::mpsc;
@@ -35,11 +38,12 @@ pub(crate) struct Report {
 pub(crate) struct ReportSender {
     sender: mpsc::Sender<Report>,
     /// What makes a report.
-    config: OutlierConfig,
+    config: Arc<OutlierConfig>,
 }
 
 pub(crate) fn report_channel(config: OutlierConfig) -> (ReportSender, mpsc::Receiver<Report>) {
     let (sender, receiver) = mpsc::channel(CAPACITY);
+    let config = Arc::new(config);
     (ReportSender { sender, config }, receiver)
 }
 

@@ -201,7 +201,12 @@ impl Task {
         }
         self.limit_told = true;
         let percent = self.shared.config.outlier().max_ejection_percent();
-        warn!(%instance, %cause, max_ejection_percent = percent, "failing instance stays, the limit of ejections is reached; more of them are not told of");
+        warn!(
+            %instance,
+            %cause,
+            max_ejection_percent = percent,
+            "failing instance stays, the limit of ejections is reached; more of them are not told of"
+        );
     }
 
     /// The limits may allow more now.

@@ -1,6 +1,12 @@
 //! Asks ejected instances that could not be reached whether they serve again.
 
-use std::{collections::HashMap, fmt, future::pending, sync::Arc, time::Instant};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+    future::pending,
+    sync::Arc,
+    time::Instant,
+};
 
 use ringfence_core::{Instance, OutlierConfig};
 use ringfence_discovery::{Probe, ProbeError};
@@ -61,22 +67,22 @@ impl Prober {
 
     /// Those that are to be asked, again and again, and nobody else.
     fn want<'a>(&mut self, wanted: impl Iterator<Item = &'a NodeIdentity>, now: Instant) {
-        let mut before = std::mem::take(&mut self.next);
-        let mut asked: HashMap<_, _> = self.asked.iter().map(|(id, a)| (&a.identity, id)).collect();
-        let mut next = HashMap::new();
-        for identity in wanted {
-            if asked.remove(identity).is_none() {
-                let at = before.remove(identity);
-                next.insert(identity.clone(), at.unwrap_or_else(|| self.pause_from(now)));
+        let wanted: HashSet<_> = wanted.collect();
+        self.next.retain(|identity, _| wanted.contains(identity));
+        let mut asked = HashSet::new();
+        for Asked { identity, task } in self.asked.values() {
+            asked.insert(identity);
+            // What was asked of an instance that is back says nothing of its next ejection.
+            if !wanted.contains(identity) {
+                task.abort();
             }
         }
-        // What was asked of an instance that is back says nothing of its next ejection.
-        for id in asked.into_values() {
-            if let Some(asked) = self.asked.get(id) {
-                asked.task.abort();
+        for identity in wanted.difference(&asked) {
+            if !self.next.contains_key(*identity) {
+                let at = self.pause_from(now);
+                self.next.insert((*identity).clone(), at);
             }
         }
-        self.next = next;
     }
 
     fn pause_from(&self, now: Instant) -> Instant {
@@ -176,7 +182,8 @@ impl Task {
             return;
         };
         for identity in prober.due(now) {
-            if let Some(instance) = state.view.snapshot().get(identity.id().as_str()) {
+            let instance = state.view.snapshot().get(identity.id().as_str());
+            if let Some(instance) = instance.filter(|i| NodeIdentity::of(i) == identity) {
                 prober.ask(identity, Arc::clone(instance));
             }
         }

@@ -112,9 +112,13 @@ async fn a_request_that_is_dropped_or_neutral_frees_the_slot_at_once() {
         assert_eq!(owner(&balancer, &key), "i1");
 
         let mut neutral = begin(&balancer, &key);
+        assert_ne!(owner(&balancer, &key), "i1");
         neutral.report(Outcome::Neutral);
-        drop(neutral);
         assert_eq!(owner(&balancer, &key), "i1");
+        drop(neutral);
+        let busy = begin(&balancer, &key);
+        assert_ne!(owner(&balancer, &key), "i1", "it is given back once");
+        drop(busy);
 
         // A decision that nobody acts on, and a caller that goes away in the middle.
         let decision = pick(&balancer, &key);

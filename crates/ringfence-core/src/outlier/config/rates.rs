@@ -4,8 +4,9 @@ use crate::ConfigError;
 
 /// When an instance is ejected because its share of successes is far below that of the others.
 ///
-/// Each [interval](super::OutlierConfig::interval), the success rates of the instances with enough requests are compared: whoever is below
-/// `mean - stdev_factor / 1,000 × standard deviation` goes, as far as the limits allow. As in gRPC A50 and Envoy.
+/// Each [interval](super::OutlierConfig::interval), the success rates of the instances with enough requests are compared: whoever
+/// is below `mean - stdev_factor / 1,000 × standard deviation` goes, as far as the limits allow. As in
+/// [gRPC A50](https://github.com/grpc/proposal/blob/master/A50-xds-outlier-detection.md) and Envoy.
 ///
 /// ```
 /// use ringfence_core::{OutlierConfig, SuccessRateConfig};
@@ -23,8 +24,9 @@ pub struct SuccessRateConfig {
 
 /// When an instance is ejected because too many of its requests fail, whatever the others do.
 ///
-/// Each [interval](super::OutlierConfig::interval), whoever had enough requests and `threshold` per cent of failures or more goes, as far as
-/// the limits allow. As in gRPC A50 and Envoy.
+/// Each [interval](super::OutlierConfig::interval), whoever had enough requests and `threshold` per cent of failures or more goes,
+/// as far as the limits allow. As in [gRPC A50](https://github.com/grpc/proposal/blob/master/A50-xds-outlier-detection.md) and
+/// Envoy.
 ///
 /// ```
 /// use ringfence_core::{FailurePercentageConfig, OutlierConfig};
@@ -125,21 +127,27 @@ macro_rules! sample_settings {
                 Ok(self)
             }
 
-            #[doc = concat!("Requests that an instance must have answered or failed in the interval to be judged; default ", $volume, ", range 1..=1,000,000,000.")]
+            /// Requests that an instance must have answered or failed in the interval to be judged;
+            #[doc = concat!("default ", $volume, ", range 1..=1,000,000,000.")]
             ///
             /// # Errors
             /// [`ConfigError`] out of the range.
             pub fn with_request_volume(mut self, requests: u64) -> Result<Self, ConfigError> {
                 let field = concat!($name, ".request_volume");
-                self.sample.request_volume = ConfigError::check(field, requests, 1..=1_000_000_000)?;
+                self.sample.request_volume =
+                    ConfigError::check(field, requests, 1..=1_000_000_000)?;
                 Ok(self)
             }
 
-            /// How many of those that are found are ejected, in per cent; default 100, range 0..=100. Zero only logs and counts them.
+            /// How many of those that are found are ejected, in per cent; default 100, range 0..=100. Zero only logs and
+            /// counts them.
             ///
             /// # Errors
             /// [`ConfigError`] above 100.
-            pub fn with_enforcement_percentage(mut self, percent: u32) -> Result<Self, ConfigError> {
+            pub fn with_enforcement_percentage(
+                mut self,
+                percent: u32,
+            ) -> Result<Self, ConfigError> {
                 let field = concat!($name, ".enforcement_percentage");
                 self.sample.enforcement_percentage = ConfigError::check(field, percent, 0..=100)?;
                 Ok(self)
