@@ -1,15 +1,19 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use ringfence_core::Severity;
-use ringfence_discovery::{Discovery, DocumentSource, ServiceKey, Supervisor};
+use ringfence_discovery::{Discovery, DocumentSource, Probe, ServiceKey, Supervisor};
 use ringfence_policy::{AuditSink, Comparison};
 use tokio::{runtime::Handle, sync::watch};
 use tracing::Instrument;
 
 use crate::{
     Balancer, BalancerConfig, BuildError, CompiledPolicy, ConfigError, PolicyContext, WarmUp,
-    audit::Audit, handle::TaskGuard, observing::Observing, reload::Reloader, shared::Shared,
-    task::Task,
+    audit::Audit,
+    handle::TaskGuard,
+    observing::Observing,
+    reload::Reloader,
+    shared::Shared,
+    task::{Prober, Task},
 };
 
 /// Makes a [`Balancer`].
@@ -24,6 +28,7 @@ pub struct BalancerBuilder {
     observe_cache: usize,
     policy_source: Option<(Arc<dyn DocumentSource>, PolicyContext)>,
     warm_up: Option<(Arc<dyn WarmUp>, Duration)>,
+    probe: Option<Arc<dyn Probe>>,
 }
 
 /// Only to be shown as whether there is one.
@@ -47,6 +52,7 @@ impl BalancerBuilder {
             observe_cache: Observing::CACHE_SIZE,
             policy_source: None,
             warm_up: None,
+            probe: None,
         }
     }
 
@@ -178,6 +184,33 @@ impl BalancerBuilder {
         Ok(self)
     }
 
+    /// Asks ejected instances whether they serve again; by default nobody is asked.
+    ///
+    /// Only those are asked that were ejected because they could not be reached, by refused or broken connections: each about every
+    /// [`probe_interval`](crate::OutlierConfig::with_probe_interval), at most 16 at a time. One that passes comes back at once, on
+    /// trial; one that fails stays out, past the end of its ejection too, so a probe must not ask for more than serving takes.
+    /// With the default settings an instance that was restarted has its keys back within 5 s after it listens. Ejections for
+    /// other causes last their time.
+    ///
+    /// # Examples
+    /// ```
+    /// use ringfence_balancer::Balancer;
+    /// use ringfence_discovery::{MemoryRegistry, TcpProbe};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let balancer = Balancer::builder(MemoryRegistry::new(), "order")
+    ///     .with_probe(TcpProbe)
+    ///     .build()?;
+    /// # let _ = balancer;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_probe(mut self, probe: impl Probe) -> Self {
+        self.probe = Some(Arc::new(probe));
+        self
+    }
+
     /// Starts the balancer's task on the current tokio runtime, which must have its time driver
     /// enabled. Returns at once; the first view comes later, see [`Balancer::ready`].
     ///
@@ -210,8 +243,10 @@ impl BalancerBuilder {
         });
         let supervisor = Supervisor::new(self.discovery, shared.service.clone(), watch);
         let (sender, answered) = watch::channel(false);
-        let task =
-            Task::new(Arc::clone(&shared), supervisor, reloader, sender).with_warm_up(self.warm_up);
+        let outlier = *shared.config.outlier();
+        let prober = self.probe.map(|probe| Prober::new(probe, outlier));
+        let task = Task::new(Arc::clone(&shared), supervisor, reloader, prober, sender)
+            .with_warm_up(self.warm_up);
         let task = runtime.spawn(task.run().instrument(span)).abort_handle();
         Ok(Balancer {
             guard: Arc::new(TaskGuard::new(shared, task, answered)),

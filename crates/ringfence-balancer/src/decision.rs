@@ -1,92 +1,12 @@
-use std::{fmt, iter::FusedIterator, sync::Arc};
+use std::{iter::FusedIterator, sync::Arc};
 
 use arrayvec::ArrayVec;
 use ringfence_core::{Instance, KeyHash, PlanId, PoolSpec};
 
-use crate::node::{InFlight, Node, Presence, Seat};
+use crate::Candidate;
 
 /// The most candidates that a decision can have.
 pub const MAX_CANDIDATES: usize = 8;
-
-/// An instance to try, with its node.
-///
-/// # Examples
-/// See [`Decision`].
-#[derive(Clone)]
-pub struct Candidate(pub(crate) Arc<Seat>);
-
-impl Candidate {
-    /// The instance, as it was in the view of the decision.
-    #[must_use]
-    pub fn instance(&self) -> &Arc<Instance> {
-        &self.0.instance
-    }
-
-    /// Its runtime state.
-    #[must_use]
-    pub fn node(&self) -> &Node {
-        &self.0.node
-    }
-
-    /// Attempts that are running on it now.
-    #[must_use]
-    pub fn in_flight(&self) -> u64 {
-        self.0.node.in_flight()
-    }
-
-    /// Follows whether the instance is still in the list, without keeping its node.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use ringfence_balancer::{Balancer, PickRequest};
-    /// use ringfence_core::Instance;
-    /// use ringfence_discovery::MemoryRegistry;
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let registry = MemoryRegistry::new();
-    /// registry.register("order", Instance::builder("a", "10.0.0.1:80").build()?);
-    /// let balancer = Balancer::builder(registry.clone(), "order").build()?;
-    /// balancer.ready().await?;
-    /// let decision = balancer.pick(&PickRequest::new())?;
-    /// let mut presence = decision.first().presence();
-    /// assert!(presence.left_at().is_none());
-    ///
-    /// registry.deregister("order", "a");
-    /// presence.away_for(Duration::from_millis(10)).await;
-    /// assert!(presence.left_at().is_some());
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn presence(&self) -> Presence {
-        Presence::of(&self.0)
-    }
-
-    /// Starts an attempt, unless the instance has
-    /// [`max_in_flight_per_instance`](crate::ConcurrencyLimits::max_in_flight_per_instance) requests in flight: a pick looks at
-    /// that limit, but others may take the last place before the attempt begins. Where it does not, another candidate may be
-    /// tried, and nothing is to be reported.
-    #[must_use]
-    pub fn try_begin(&self) -> Option<InFlight> {
-        self.0.try_begin()
-    }
-
-    /// Starts an attempt, whatever the limit.
-    pub fn begin(&self) -> InFlight {
-        self.0.begin()
-    }
-}
-
-impl fmt::Debug for Candidate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Candidate")
-            .field("id", self.instance().id())
-            .field("address", self.instance().address())
-            .field("in_flight", &self.in_flight())
-            .finish()
-    }
-}
 
 /// At least one candidate, and room for the rest.
 #[derive(Debug, Clone)]
@@ -103,6 +23,16 @@ impl Candidates {
         let first = candidates.next()?;
         let rest = candidates.take(MAX_CANDIDATES - 1).collect();
         Some(Self { first, rest })
+    }
+
+    /// Without those before the first one that has a slot or needs none: others took theirs in this very moment.
+    pub(crate) fn claimed(self) -> Option<Self> {
+        let Self { first, mut rest } = self;
+        let mut first = first.claim();
+        while first.is_none() && !rest.is_empty() {
+            first = rest.remove(0).claim();
+        }
+        first.map(|first| Self { first, rest })
     }
 }
 

@@ -7,11 +7,12 @@ use std::sync::atomic::Ordering;
 use ringfence_core::{Chosen, PoolView};
 
 use crate::{
-    MissingKey,
-    decision::{Candidate, Candidates},
+    Candidate, MissingKey,
+    decision::Candidates,
     published::Published,
     seating::{candidate, load, seat},
     shared::Shared,
+    trials::Admitted,
 };
 
 /// Distinct eligible members that are not full, at most `limit`, which is above zero; `None` if there are none. The last may be of the stage
@@ -22,6 +23,7 @@ pub(crate) fn choose(
     chosen: &Chosen<'_>,
     missing_key: MissingKey,
     limit: usize,
+    admitted: Admitted<'_>,
 ) -> Option<Candidates> {
     let pool = chosen.pool;
     let eligible = pool.eligible();
@@ -29,6 +31,7 @@ pub(crate) fn choose(
     let beyond = (limit > 1).then(|| chosen.beyond(draw())).flatten();
     let limits = shared.config.load_limits();
     let may_more = |candidate: &Candidate| limits.is_below_most(candidate.in_flight());
+    let beyond = beyond.filter(|&(next, member)| admitted.admits(next, member));
     let beyond = beyond.and_then(|(next, member)| candidate(published, next, member));
     let beyond = beyond.filter(may_more);
     let own_limit = limit - usize::from(beyond.is_some());
@@ -48,7 +51,10 @@ pub(crate) fn choose(
         .map(|(_, member)| member);
     let drawn = [Some(first), second].into_iter().flatten();
     let drawn = drawn.filter_map(|place| eligible.get(place).copied());
-    let own = seat(published, pool, drawn.chain(rest));
+    let drawn = drawn
+        .chain(rest)
+        .filter(|&member| admitted.admits(pool, member));
+    let own = seat(published, pool, drawn);
     let mut own = own.filter(may_more).take(own_limit).peekable();
     // The stage behind is for failures, not for what is too much for this one.
     own.peek()?;

@@ -53,6 +53,7 @@
 //! | a bad policy document changes nothing | the policy before it stays, [`Status::policy_source`] tells where the fault is |
 //! | the registry's death empties nothing | the last good view stays, [`Status::stale_for`] tells its age |
 //! | health and ejection move nobody else's keys | they are judged while walking the ring, which stays the same |
+//! | an instance that comes back is not flooded | it has [few slots](OutlierConfig::with_trial_requests) until it has proven itself; those that find them taken walk past it |
 //! | counts return to where they were taken | the guard holds the node, not its name |
 //! | nothing outlives the last handle | task, watch and sockets end; departed nodes end with their last attempt |
 //! | limits are not passed | a place is reserved before it is used ([`Candidate::try_begin`], [`Balancer::admit`]) and given back by a guard |
@@ -67,6 +68,7 @@ mod admission;
 mod audit;
 mod balancer;
 mod builder;
+mod candidate;
 mod concurrency;
 mod config;
 mod counter;
@@ -89,11 +91,12 @@ mod seating;
 mod shared;
 mod status;
 mod task;
+mod trials;
 mod warm_up;
 
 pub use ringfence_core::{
-    ConfigError, ConfigFinding, OutlierConfig, RetryBudgetConfig, RingConfig, SlowStartConfig,
-    TagRouting,
+    ConfigError, ConfigFinding, FailurePercentageConfig, OutlierConfig, RetryBudgetConfig,
+    RingConfig, SlowStartConfig, SuccessRateConfig, TagRouting,
 };
 pub use ringfence_discovery::{BoxFuture, ProbeError, ServiceKey, WatchConfig};
 pub use ringfence_policy::{AuditSink, CompiledPolicy, MissingKey, PolicyContext};
@@ -102,10 +105,11 @@ pub use self::{
     admission::Permit,
     balancer::Balancer,
     builder::BalancerBuilder,
+    candidate::Candidate,
     concurrency::ConcurrencyLimits,
     config::BalancerConfig,
     current::Current,
-    decision::{Candidate, Decision, IntoCandidates, MAX_CANDIDATES},
+    decision::{Decision, IntoCandidates, MAX_CANDIDATES},
     error::{BuildError, Overload, PickError},
     node::{AttachmentKey, FailureKind, InFlight, Node, Outcome, Presence},
     observing::Suggestion,

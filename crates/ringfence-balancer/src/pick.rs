@@ -5,13 +5,14 @@ use std::{ops::Deref, sync::Arc};
 use ringfence_core::{Instance, KeyHash, PlanId, PoolView, Route, TagValues, Taker};
 
 use crate::{
-    MissingKey, PickError, PickRequest,
-    decision::{Candidate, Candidates, Decision},
+    Candidate, MissingKey, PickError, PickRequest,
+    decision::{Candidates, Decision},
     keyless,
     published::Published,
     request::Tags,
     seating::{self, candidate, load},
     shared::Shared,
+    trials::{self, Admitted},
 };
 
 pub(crate) fn pick(
@@ -104,20 +105,30 @@ fn choose(
             let salt = request.salt();
             let hash = pool.hash_key(key, salt);
             let seat = |(pool, member)| candidate(published, pool, member);
-            let candidates = if limits.is_any() {
-                overflow = match pool.taker(hash, limits, |member| load(published, pool, member)) {
-                    Some(Taker::Other(member)) => Some(member),
-                    Some(Taker::Nobody) => return Err(shared.overloaded()),
+            let candidates = trials::choose(shared, published, pool, |admitted| {
+                let admits = |pool: &PoolView, member| admitted.admits(pool, member);
+                if !limits.is_any() {
+                    let walk = chosen.walk_where(None, key, salt, limit, admits);
+                    return Candidates::collect(walk.filter_map(seat));
+                }
+                let load = |pool: &PoolView, member| load(published, pool, member);
+                let taker = pool.taker(
+                    hash,
+                    limits,
+                    |member| admits(pool, member),
+                    |member| load(pool, member),
+                );
+                overflow = match taker? {
+                    Taker::Other(member) => Some(member),
+                    Taker::Nobody => return None,
                     _ => None,
                 };
                 let may_more = |pool: &PoolView, member| {
-                    limits.most() == 0 || limits.is_below_most(load(published, pool, member))
+                    admits(pool, member) && limits.is_below_most(load(pool, member))
                 };
-                let walk = chosen.walk_from(overflow, key, salt, limit, may_more);
+                let walk = chosen.walk_where(overflow, key, salt, limit, may_more);
                 Candidates::collect(walk.filter_map(seat))
-            } else {
-                Candidates::collect(chosen.walk(key, salt, limit).filter_map(seat))
-            };
+            });
             (candidates, Some(hash))
         }
         None => {
@@ -129,7 +140,9 @@ fn choose(
                 });
             }
             shared.counters.keyless.increment();
-            let candidates = keyless::choose(shared, published, &chosen, missing_key, limit);
+            let candidates = trials::choose(shared, published, pool, |admitted| {
+                keyless::choose(shared, published, &chosen, missing_key, limit, admitted)
+            });
             (candidates, None)
         }
     };
@@ -190,8 +203,19 @@ pub(crate) fn owners(
         return Err(shared.no_instances(published, &route));
     };
     let pool = chosen.pool;
-    let hash = pool.hash_key(key, request.salt());
-    Ok(seating::seat(published, pool, pool.walk(hash).take(count)).collect())
+    let owners = |who| {
+        let walk = pool.walk(pool.hash_key(key, request.salt()));
+        let admitted = walk.filter(move |&member| Admitted::admits(who, pool, member));
+        seating::seat(published, pool, admitted)
+    };
+    if shared.nodes.is_any_on_trial() && !pool.is_panic() {
+        let with_room = owners(Admitted::WithRoom(published));
+        let claimed: Vec<_> = with_room.filter_map(Candidate::claim).take(count).collect();
+        if !claimed.is_empty() {
+            return Ok(claimed);
+        }
+    }
+    Ok(owners(Admitted::All).take(count).collect())
 }
 
 /// The first instance of a key, without a trace of having been asked.

@@ -1,13 +1,16 @@
 //! From the members of a pool to candidates.
 
+use std::sync::Arc;
+
 use ringfence_core::PoolView;
 
-use crate::{decision::Candidate, published::Published};
+use crate::{Candidate, published::Published};
 
 /// The candidate that a member of a pool is.
 pub(crate) fn candidate(published: &Published, pool: &PoolView, member: u32) -> Option<Candidate> {
     let index = *pool.pool().members().get(member as usize)?;
-    published.seats.get(index as usize).cloned().map(Candidate)
+    let seat = published.seats.get(index as usize)?;
+    Some(Candidate::new(Arc::clone(seat)))
 }
 
 /// What is in flight on a member of a pool.

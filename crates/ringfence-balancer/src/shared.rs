@@ -23,6 +23,7 @@ use crate::{
     observing::Observing,
     published::{Published, ViewCell},
     routes::RouteWishes,
+    task::OutlierCounts,
 };
 
 /// Counters that requests raise.
@@ -50,8 +51,7 @@ pub(crate) struct TaskReport {
     pub(crate) merged: u64,
     pub(crate) starting_slowly: usize,
     pub(crate) warm_ups_failed: u64,
-    pub(crate) ejections: u64,
-    pub(crate) ejections_refused: u64,
+    pub(crate) outliers: OutlierCounts,
     pub(crate) routes_prepared: u64,
     pub(crate) routes_evicted: u64,
     pub(crate) failed_builds: u64,

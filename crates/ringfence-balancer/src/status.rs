@@ -52,6 +52,8 @@ pub struct Status {
     pub usable: usize,
     /// Those of them that outlier detection keeps out.
     pub ejected: usize,
+    /// Those of them that came back from an ejection and have to prove themselves.
+    pub on_trial: usize,
     /// Pools that have a ring.
     pub pools: usize,
     /// Those of them in which health and ejection are ignored, because too few members are usable.
@@ -145,12 +147,26 @@ pub struct BalancerCounters {
     pub failures_reset: u64,
     /// Attempts reported as [`FailureKind::Status`](crate::FailureKind::Status).
     pub failures_status: u64,
-    /// Ejections.
+    /// Ejections, for all causes.
     pub ejections: u64,
+    /// Ejections for failures in a row.
+    pub ejections_by_failures: u64,
+    /// Ejections for failed connections in a row.
+    pub ejections_by_connect_failures: u64,
+    /// Ejections for a success rate far below that of the others.
+    pub ejections_by_success_rate: u64,
+    /// Ejections for a large share of failures.
+    pub ejections_by_failure_percentage: u64,
+    /// Ejections for a failure on trial.
+    pub ejections_by_trial: u64,
     /// Instances that got requests although they were not warm, because that took too long or failed.
     pub warm_ups_failed: u64,
     /// Ejections that the limits forbade.
     pub ejections_refused: u64,
+    /// Ejections that the enforcement percentage spared.
+    pub ejections_not_enforced: u64,
+    /// Ejections that ended early, because a probe passed.
+    pub returns_by_probe: u64,
 }
 
 impl Status {
@@ -179,6 +195,7 @@ impl Status {
             instances: seats.len(),
             usable: seats.iter().filter(is_usable).count(),
             ejected: seats.iter().filter(|seat| seat.node.is_ejected()).count(),
+            on_trial: seats.iter().filter(|seat| seat.node.is_on_trial()).count(),
             pools: count_pools(false),
             pools_in_panic: count_pools(true),
             warming: seats.iter().filter(|seat| seat.node.is_warming()).count(),
@@ -222,9 +239,16 @@ impl Status {
                 failures_timeout: shared.nodes.failures(FailureKind::Timeout),
                 failures_reset: shared.nodes.failures(FailureKind::Reset),
                 failures_status: shared.nodes.failures(FailureKind::Status),
-                ejections: report.ejections,
+                ejections: report.outliers.ejections(),
+                ejections_by_failures: report.outliers.failures,
+                ejections_by_connect_failures: report.outliers.connect_failures,
+                ejections_by_success_rate: report.outliers.success_rate,
+                ejections_by_failure_percentage: report.outliers.failure_percentage,
+                ejections_by_trial: report.outliers.trial,
+                ejections_refused: report.outliers.refused,
+                ejections_not_enforced: report.outliers.not_enforced,
+                returns_by_probe: report.outliers.returned_by_probe,
                 warm_ups_failed: report.warm_ups_failed,
-                ejections_refused: report.ejections_refused,
             },
             watch: report.watch,
             policy_source: report.policy_source,

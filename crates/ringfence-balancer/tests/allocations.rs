@@ -7,7 +7,8 @@
 use std::time::{Duration, Instant};
 
 use ringfence_balancer::{
-    Balancer, BalancerConfig, CompiledPolicy, MissingKey, Outcome, PickRequest,
+    Balancer, BalancerConfig, CompiledPolicy, FailureKind, MissingKey, Outcome, OutlierConfig,
+    PickRequest,
 };
 use ringfence_core::{
     Attribute, Instance, PlanId, RequestTags, RoutePlan, RoutePlans, ShardSeed, Spill,
@@ -132,6 +133,55 @@ async fn a_pick_and_its_report_allocate_nothing() {
             );
         }
     }
+}
+
+/// Back from a short ejection, on a trial that lasts.
+async fn on_trial(balancer: &Balancer, key: &str) {
+    for _ in 0..5 {
+        let decision = balancer.pick(&PickRequest::new().with_key(key));
+        let mut attempt = decision.expect("one").first().begin();
+        attempt.report(Outcome::Failure(FailureKind::Status));
+    }
+    let start = Instant::now();
+    while balancer.status().on_trial == 0 {
+        assert!(start.elapsed() < Duration::from_secs(20), "never back");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_pick_past_an_instance_on_trial_allocates_nothing() {
+    let keys: Vec<_> = (0..200).map(|n| format!("key-{n}")).collect();
+    let outlier = OutlierConfig::default()
+        .with_base_ejection_time(Duration::from_secs(3_600))
+        .and_then(|config| config.with_max_ejection_time(Duration::from_millis(1)))
+        .and_then(|config| config.with_trial_successes(1_000));
+    let (registry, service) = (MemoryRegistry::new(), ServiceKey::new("order"));
+    let all = (0..10).map(|n| Instance::builder(format!("i{n}"), format!("h{n}:80")).build());
+    registry.replace(&service, all.map(|instance| instance.expect("valid")));
+    let balancer = Balancer::builder(registry, service)
+        .with_config(BalancerConfig::default().with_outlier(outlier.expect("valid")))
+        .build()
+        .expect("in a runtime");
+    balancer.ready().await.expect("ready");
+    on_trial(&balancer, &keys[0]).await;
+    let all = || {
+        for key in &keys {
+            for request in [PickRequest::new().with_key(key), PickRequest::new()] {
+                let decision = balancer.pick(&request).expect("one");
+                let mut attempt = decision.first().begin();
+                let other = balancer.pick(&request).expect("another one");
+                for candidate in other.candidates() {
+                    drop(candidate.try_begin());
+                }
+                attempt.report(Outcome::Success);
+            }
+        }
+    };
+    all();
+    let counted = allocations(all);
+    assert_eq!(counted.count_total, 0);
+    assert_eq!(balancer.status().on_trial, 1);
 }
 
 #[tokio::test]

@@ -58,7 +58,11 @@ pub use self::{
         Tags, Weight,
     },
     load::{HashBalanceFactor, LoadLimits, Taker},
-    outlier::{EjectionVerdict, OutlierConfig, OutlierDetector},
+    outlier::{
+        EjectionCause, EjectionState, FailurePercentageConfig, MemberTally, OutlierConfig,
+        OutlierDecision, OutlierDetector, OutlierEvent, Refusal, ReturnCause, SuccessRateConfig,
+        Suspicion,
+    },
     pool::{Attribute, Match, Pool, PoolSpec, Selector, Shard, name_seed},
     retry_budget::{RetryBudget, RetryBudgetConfig},
     ring::{Fingerprint, KeyHash, Ring, RingConfig, Walk},

@@ -6,7 +6,7 @@ mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use common::{Cluster, Once as _, config, keyed, until};
@@ -19,6 +19,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use ringfence_balancer::{OutlierConfig, RetryBudgetConfig};
+use ringfence_discovery::TcpProbe;
 use ringfence_testkit::{Answer, Backend, Behaviour, OnConnect, RefusedAddress, SilentAddress};
 use ringfence_tower::{Authority, Body, ErrorKind, Idempotent, RetryPolicy, Ringfence, RoutingKey};
 
@@ -400,6 +401,43 @@ async fn a_closed_port_is_a_hop_then_an_ejection_then_a_return() {
         assert_eq!(send(&client, get(&key)).await.unwrap().0, 200);
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+#[tokio::test]
+async fn a_restarted_server_has_its_keys_back_within_five_seconds() {
+    let a = Backend::start().await.unwrap();
+    let refused = RefusedAddress::new().unwrap();
+    let (at_a, at_b) = (a.address().to_string(), refused.address().to_string());
+    let outlier = OutlierConfig::default().with_max_ejection_percent(50);
+    let config = config().with_outlier(outlier.unwrap());
+    let instances = [("a", &*at_a), ("b", &*at_b)].map(|(id, at)| common::instance(id, at));
+    let cluster = Cluster::build(instances, |balancer| {
+        balancer.with_config(config).with_probe(TcpProbe)
+    });
+    let cluster = cluster.await;
+    let client = cluster.layer().wrap(http1());
+    let key = cluster.key(&["b"]);
+    while cluster.balancer.status().ejected == 0 {
+        assert_eq!(send(&client, get(&key)).await.unwrap().0, 200);
+    }
+    let failed = cluster.balancer.status().counters.failures_connect;
+
+    let address = refused.address();
+    drop(refused);
+    let b = Backend::start_on(address).await.unwrap();
+    let start = Instant::now();
+    while b.request_count() < 10 {
+        assert!(start.elapsed() < Duration::from_secs(5), "not back");
+        assert_eq!(send(&client, get(&key)).await.unwrap().0, 200);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let status = cluster.balancer.status();
+    assert_eq!(status.counters.returns_by_probe, 1);
+    assert_eq!(
+        status.counters.failures_connect, failed,
+        "no call was tried"
+    );
+    assert_eq!((status.ejected, status.on_trial), (0, 0));
 }
 
 #[tokio::test]

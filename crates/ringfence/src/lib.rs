@@ -48,7 +48,7 @@
 //! [`balancer`] (counters, outcomes) and [`tower`] (transports, bodies, classification). The `KeySource` at the root is that of
 //! the layer; the one of a policy's document is [`policy::KeySource`].
 //!
-//! [`guide`] explains the routing policy field by field.
+//! [`guide`] explains the routing policy field by field, and outlier detection.
 
 pub mod guide;
 
@@ -68,8 +68,9 @@ pub use {tower_layer, tower_service};
 pub use self::{
     balancer::{
         Balancer, BalancerBuilder, BalancerConfig, BuildError, Candidate, ConcurrencyLimits,
-        ConfigError, ConfigFinding, Decision, FailureKind, InFlight, MissingKey, Outcome,
-        OutlierConfig, PickError, PickRequest, RetryBudgetConfig, SlowStartConfig,
+        ConfigError, ConfigFinding, Decision, FailureKind, FailurePercentageConfig, InFlight,
+        MissingKey, Outcome, OutlierConfig, PickError, PickRequest, RetryBudgetConfig,
+        SlowStartConfig, SuccessRateConfig,
     },
     core::{
         Address, Attribute, Fallback, Health, Instance, InstanceBuilder, InstanceError, InstanceId,

@@ -80,7 +80,8 @@ impl Balancer {
     /// explains what the balancer does by its own [`routing`](crate::BalancerConfig::routing), with the key of the extension
     /// [`RoutingKey`](ringfence_policy::RoutingKey) and the tags of [`RequestTags`](ringfence_core::RequestTags).
     ///
-    /// What is drawn at random cannot be foreseen: without a key the instance, and whether it spills.
+    /// What is drawn at random cannot be foreseen: without a key the instance, and whether it spills. An instance on trial after an
+    /// ejection is told of as a candidate, although a pick walks past it while it has as many attempts as it may.
     ///
     /// # Examples
     /// ```

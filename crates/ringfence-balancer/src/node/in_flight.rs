@@ -5,14 +5,14 @@ use std::{
 
 use ringfence_core::Instance;
 
-use super::{Era, Node, Outcome, Seat};
+use super::{Era, Node, Outcome, Seat, TrialSlot};
 
 /// One attempt under way; counts as in flight until it is dropped.
 ///
 /// Keep it to the end of the response body. It gives the count back to the very node that it
 /// was taken from, whatever happened to the instance meanwhile. Dropped without a
 /// [`report`](Self::report) it is neutral for outlier detection, which is right for a caller that
-/// went away.
+/// went away. On an instance on trial after an ejection it holds one of the few slots until it is dropped.
 ///
 /// # Examples
 /// ```
@@ -41,34 +41,50 @@ pub struct InFlight {
     seat: Arc<Seat>,
     era: Era,
     reported: bool,
+    /// What it holds of an instance on trial.
+    slot: Option<TrialSlot>,
 }
 
 impl InFlight {
-    pub(super) fn begin(seat: Arc<Seat>) -> Self {
+    pub(crate) fn begin(seat: Arc<Seat>, slot: Option<TrialSlot>) -> Self {
         seat.node.in_flight.fetch_add(1, Ordering::Relaxed);
-        Self {
-            era: seat.node.era(),
-            seat,
-            reported: false,
-        }
+        Self::begun(seat, slot)
     }
 
-    /// `None` where the node has as many in flight as it may.
-    pub(super) fn try_begin(seat: Arc<Seat>) -> Option<Self> {
+    /// `None` where the node has as many in flight as it may; a slot is given back then.
+    pub(crate) fn try_begin(seat: Arc<Seat>, slot: Option<TrialSlot>) -> Option<Self> {
         let most = match seat.node.totals.most() {
             0 => u64::MAX,
             most => most,
         };
         let one_more = |in_flight| (in_flight < most).then_some(in_flight + 1);
-        let count = &seat.node.in_flight;
-        count
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more)
-            .ok()?;
-        Some(Self {
-            era: seat.node.era(),
+        let order = Ordering::Relaxed;
+        if seat
+            .node
+            .in_flight
+            .fetch_update(order, order, one_more)
+            .is_ok()
+        {
+            return Some(Self::begun(seat, slot));
+        }
+        if let Some(slot) = slot {
+            seat.node.give_back(slot);
+        }
+        None
+    }
+
+    fn begun(seat: Arc<Seat>, slot: Option<TrialSlot>) -> Self {
+        let node = &seat.node;
+        let slot = match slot {
+            None if node.trial.is_on() => node.trial.take_beyond(),
+            slot => slot,
+        };
+        Self {
+            era: node.era(),
+            slot,
             seat,
             reported: false,
-        })
+        }
     }
 
     /// Says how the attempt ended. Only the first report counts, and a result that comes after the
@@ -77,6 +93,15 @@ impl InFlight {
         if !self.reported {
             self.reported = true;
             self.seat.node.record(outcome, self.era);
+        }
+        if outcome == Outcome::Neutral {
+            self.free_slot();
+        }
+    }
+
+    fn free_slot(&mut self) {
+        if let Some(slot) = self.slot.take() {
+            self.seat.node.give_back(slot);
         }
     }
 
@@ -96,6 +121,7 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.seat.node.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.free_slot();
     }
 }
 

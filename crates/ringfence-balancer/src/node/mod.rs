@@ -1,14 +1,17 @@
 //! Runtime state of an instance.
 
 mod attachment;
-mod failures;
 mod in_flight;
 mod outcome;
 mod presence;
+mod reports;
+mod streak;
 mod table;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod totals;
+mod trial;
 mod withheld;
 
 use std::sync::{
@@ -16,7 +19,9 @@ use std::sync::{
     atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
-use ringfence_core::{Absence, Address, Instance, InstanceId, Scheme};
+use ringfence_core::{
+    Absence, Address, EjectionCause, EjectionState, Instance, InstanceId, Scheme,
+};
 use tokio::{sync::watch, time::Instant as TokioInstant};
 
 pub use self::{
@@ -25,16 +30,20 @@ pub use self::{
     outcome::{FailureKind, Outcome},
     presence::Presence,
 };
-use self::{attachment::Attachments, withheld::Withholdings};
+use self::{
+    attachment::Attachments, reports::Reporter, streak::Streak, tally::Tally, trial::Trial,
+    withheld::Withholdings,
+};
 pub(crate) use self::{
-    failures::{FailureSender, failure_channel},
+    reports::{News, Report, ReportSender, report_channel},
     table::NodeTable,
     totals::NodeTotals,
+    trial::{HeldSlot, TrialSlot},
     withheld::Withheld,
 };
 
 /// What makes two records of a registry the same running server.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct NodeIdentity {
     id: InstanceId,
     address: Address,
@@ -53,6 +62,10 @@ impl NodeIdentity {
     pub(crate) fn id(&self) -> &InstanceId {
         &self.id
     }
+
+    pub(crate) fn address(&self) -> &Address {
+        &self.address
+    }
 }
 
 /// An instance of the published snapshot together with its node; one for each, so that handing out
@@ -63,23 +76,17 @@ pub(crate) struct Seat {
     pub(crate) node: Arc<Node>,
 }
 
-impl Seat {
-    pub(crate) fn begin(self: &Arc<Self>) -> InFlight {
-        InFlight::begin(Arc::clone(self))
-    }
-
-    pub(crate) fn try_begin(self: &Arc<Self>) -> Option<InFlight> {
-        InFlight::try_begin(Arc::clone(self))
-    }
-}
-
-/// Counts the ejections and returns of a node. Odd: it is ejected now.
+/// Counts the ejections and returns of a node. Odd: it is ejected now. Zero: it never was, as far as is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Era(u32);
 
 impl Era {
     fn is_ejected(self) -> bool {
         self.0 % 2 == 1
+    }
+
+    fn after(self, steps: u32) -> Self {
+        Self(self.0.wrapping_add(steps))
     }
 }
 
@@ -92,31 +99,35 @@ impl Era {
 pub struct Node {
     identity: NodeIdentity,
     in_flight: AtomicU64,
-    consecutive_failures: AtomicU32,
+    streak: Streak,
     era: AtomicU32,
     /// Successes since the last ejection; only counted while they matter.
     successes: AtomicU64,
+    tally: Tally,
+    trial: Trial,
     withheld: Withholdings,
     /// Since when the instance is not in the snapshot any more.
     left: watch::Sender<Option<TokioInstant>>,
     attachments: Attachments,
-    failures: failures::FailureReporter,
+    reporter: Reporter,
     totals: Arc<NodeTotals>,
 }
 
 impl Node {
-    fn new(identity: NodeIdentity, failures: FailureSender, totals: Arc<NodeTotals>) -> Self {
+    fn new(identity: NodeIdentity, reports: ReportSender, totals: Arc<NodeTotals>) -> Self {
         totals.born();
         Self {
             identity,
             in_flight: AtomicU64::new(0),
-            consecutive_failures: AtomicU32::new(0),
+            streak: Streak::default(),
             era: AtomicU32::new(0),
             successes: AtomicU64::new(0),
+            tally: Tally::default(),
+            trial: Trial::default(),
             withheld: Withholdings::default(),
             left: watch::Sender::new(None),
             attachments: Attachments::default(),
-            failures: failures::FailureReporter::new(failures),
+            reporter: Reporter::new(reports),
             totals,
         }
     }
@@ -206,50 +217,104 @@ impl Node {
         if begun.is_ejected() || begun != self.era() {
             return;
         }
+        let config = self.reporter.config();
+        if config.counts_rates() && outcome != Outcome::Neutral {
+            self.tally.count(outcome == Outcome::Success);
+        }
         match outcome {
             Outcome::Success => {
-                // Reading first keeps the line shared among threads as long as all goes well.
-                if self.consecutive_failures.load(Ordering::Relaxed) != 0 {
-                    self.consecutive_failures.store(0, Ordering::Relaxed);
-                }
+                self.streak.end();
                 if begun != Era(0) {
                     self.successes.fetch_add(1, Ordering::Relaxed);
                 }
+                if self.trial.is_on() && self.trial.succeeded() >= config.trial_successes() {
+                    self.reporter.report(News::Proven, &self.identity);
+                }
             }
-            Outcome::Failure(_) => {
-                let failures = self.consecutive_failures.fetch_add(1, Ordering::Relaxed);
-                self.failures
-                    .failed(failures.saturating_add(1), &self.identity);
+            Outcome::Failure(kind) => {
+                let mut cause = self.streak.failed(kind, config);
+                let mut unreachable = self.streak.is_unreachable();
+                if self.trial.is_on() {
+                    self.trial.failed();
+                    cause = Some(EjectionCause::TrialFailed);
+                    unreachable = kind.is_unreachable();
+                }
+                if let Some(cause) = cause {
+                    let news = News::Failing { cause, unreachable };
+                    self.reporter.report(news, &self.identity);
+                }
             }
             Outcome::Neutral => {}
         }
     }
 
-    /// The task has dealt with the report that this node keeps failing.
-    pub(crate) fn failure_handled(&self) {
-        self.failures.handled();
+    /// The task has dealt with the report of this node.
+    pub(crate) fn report_handled(&self) {
+        self.reporter.handled();
     }
 
-    /// Returns whether that was a change. Only the balancer's task calls it.
-    pub(crate) fn set_ejected(&self, ejected: bool) -> bool {
+    /// What became of an ejection, `None` if nothing is remembered of one. Returns whether it was ejected by that, or is not any
+    /// more. Only the balancer's task calls it.
+    pub(crate) fn set_state(&self, state: Option<EjectionState>) -> bool {
         let era = self.era();
-        if era.is_ejected() == ejected {
+        let was_on_trial = self.trial.is_on();
+        let next = match state {
+            Some(EjectionState::Ejected) => era.after(u32::from(!era.is_ejected())),
+            _ if era.is_ejected() => era.after(1),
+            // Of an instance that came back as a new node.
+            Some(_) if era == Era(0) => era.after(2),
+            _ => era,
+        };
+        let is_on_trial = state == Some(EjectionState::OnTrial);
+        if is_on_trial && !was_on_trial {
+            self.trial.begin(self.reporter.config().trial_requests());
+        } else if was_on_trial && !is_on_trial {
+            self.trial.end();
+        }
+        self.totals.trial(was_on_trial, self.trial.is_on());
+        if next == era {
             return false;
         }
-        self.era.store(era.0.wrapping_add(1), Ordering::Release);
-        self.consecutive_failures.store(0, Ordering::Relaxed);
+        self.era.store(next.0, Ordering::Release);
+        self.streak.end();
         self.successes.store(0, Ordering::Relaxed);
-        true
+        self.tally.take();
+        era.is_ejected() != next.is_ejected()
     }
 
     /// Successes since the last call.
     pub(crate) fn take_successes(&self) -> u64 {
         self.successes.swap(0, Ordering::Relaxed)
     }
+
+    /// Successes and failures since the last call; only counted where success rates or failure percentages are judged.
+    pub(crate) fn take_tally(&self) -> (u64, u64) {
+        self.tally.take()
+    }
+
+    /// Whether it came back from an ejection and has to prove itself.
+    pub(crate) fn is_on_trial(&self) -> bool {
+        self.trial.is_on()
+    }
+
+    /// A slot for an attempt on trial; `None` if all are taken.
+    pub(crate) fn take_slot(&self) -> Option<TrialSlot> {
+        self.trial.take()
+    }
+
+    pub(crate) fn give_back(&self, slot: TrialSlot) {
+        self.trial.give_back(slot);
+    }
+
+    /// Whether it may have one more attempt: not while it is on trial and its slots are taken.
+    pub(crate) fn has_room(&self) -> bool {
+        self.trial.has_room()
+    }
 }
 
 impl Drop for Node {
     fn drop(&mut self) {
+        self.totals.trial(self.trial.is_on(), false);
         self.totals.died();
     }
 }

@@ -23,3 +23,10 @@ pub enum FailureKind {
     /// The answer's status says that the server failed.
     Status,
 }
+
+impl FailureKind {
+    /// Whether it says nothing of a server but that it cannot be reached.
+    pub(crate) fn is_unreachable(self) -> bool {
+        matches!(self, Self::Connect | Self::Reset)
+    }
+}

@@ -5,7 +5,7 @@ use std::{
 
 use ringfence_core::Snapshot;
 
-use super::{FailureSender, Node, NodeIdentity, NodeTotals, Seat};
+use super::{Node, NodeIdentity, NodeTotals, ReportSender, Seat};
 
 /// The nodes of a service by identity.
 ///
@@ -16,15 +16,15 @@ use super::{FailureSender, Node, NodeIdentity, NodeTotals, Seat};
 pub(crate) struct NodeTable {
     nodes: HashMap<NodeIdentity, Weak<Node>>,
     totals: Arc<NodeTotals>,
-    failures: FailureSender,
+    reports: ReportSender,
 }
 
 impl NodeTable {
-    pub(crate) fn new(failures: FailureSender, totals: Arc<NodeTotals>) -> Self {
+    pub(crate) fn new(reports: ReportSender, totals: Arc<NodeTotals>) -> Self {
         Self {
             nodes: HashMap::new(),
             totals,
-            failures,
+            reports,
         }
     }
 
@@ -64,7 +64,7 @@ impl NodeTable {
         }
         let node = Arc::new(Node::new(
             identity.clone(),
-            self.failures.clone(),
+            self.reports.clone(),
             Arc::clone(&self.totals),
         ));
         self.nodes.insert(identity, Arc::downgrade(&node));

@@ -8,6 +8,7 @@ pub(crate) struct NodeTotals {
     /// The most requests in flight on one node; 0: any number.
     most: u64,
     alive: AtomicUsize,
+    on_trial: AtomicUsize,
     connect: AtomicU64,
     timeout: AtomicU64,
     reset: AtomicU64,
@@ -45,6 +46,20 @@ impl NodeTotals {
 
     pub(super) fn failed(&self, kind: FailureKind) {
         self.counter(kind).fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn trial(&self, was_on: bool, is_on: bool) {
+        if is_on && !was_on {
+            self.on_trial.fetch_add(1, Ordering::Relaxed);
+        } else if was_on && !is_on {
+            self.on_trial.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether any node is on trial.
+    #[inline]
+    pub(crate) fn is_any_on_trial(&self) -> bool {
+        self.on_trial.load(Ordering::Relaxed) != 0
     }
 
     /// Nodes in memory.

@@ -4,6 +4,7 @@ mod changes;
 mod newcomers;
 mod outliers;
 mod policies;
+mod probing;
 mod publishing;
 mod warm_ups;
 
@@ -22,11 +23,12 @@ use tokio::{
 };
 use tracing::warn;
 
-use self::{publishing::Plan, warm_ups::WarmUps};
+pub(crate) use self::{outliers::OutlierCounts, probing::Prober};
+use self::{probing::answer, publishing::Plan, warm_ups::WarmUps};
 use crate::{
     CompiledPolicy, WarmUp,
     merge::Merger,
-    node::{NodeIdentity, NodeTable, failure_channel},
+    node::{NodeIdentity, NodeTable, Report, report_channel},
     reload::Reloader,
     routes::RouteCache,
     shared::{Shared, TaskReport},
@@ -45,11 +47,14 @@ pub(crate) struct Task {
     /// Replaced in a test that needs a fault in it.
     build: fn(Plan) -> View,
     detector: OutlierDetector<NodeIdentity>,
-    failures: mpsc::Receiver<NodeIdentity>,
+    reports: mpsc::Receiver<Report>,
     /// Nodes that keep failing but must stay in for now; asked again when the limits may allow more.
     refused: Vec<NodeIdentity>,
     /// The log knows that the limits are reached.
     limit_told: bool,
+    /// When success rates and failure percentages are judged next, if they are.
+    sweep_at: Option<Instant>,
+    prober: Option<Prober>,
     /// The policy in force.
     policy: Option<Arc<CompiledPolicy>>,
     /// Those that are set.
@@ -86,21 +91,26 @@ impl Task {
         shared: Arc<Shared>,
         supervisor: Supervisor,
         reloader: Option<Reloader>,
+        prober: Option<Prober>,
         answered: watch::Sender<bool>,
     ) -> Self {
         let config = &shared.config;
         let mut policies = shared.policies.subscribe();
         let policy = policies.borrow_and_update().clone();
-        let (sender, failures) = failure_channel(config.outlier().consecutive_failures());
+        let outlier = *config.outlier();
+        let (sender, reports) = report_channel(outlier);
+        let sweeps = outlier.counts_rates();
         Self {
             supervisor,
             merger: Merger::new(config.update_merge_window(), config.max_merge_delay()),
             build: Plan::build,
             table: NodeTable::new(sender, Arc::clone(&shared.nodes)),
-            detector: OutlierDetector::new(*config.outlier()),
-            failures,
+            detector: OutlierDetector::new(outlier),
+            reports,
             refused: Vec::new(),
             limit_told: false,
+            sweep_at: sweeps.then(|| now() + outlier.interval()),
+            prober,
             policy,
             policies,
             reloader,
@@ -132,13 +142,14 @@ impl Task {
             tokio::select! {
                 // What is due first: it moves its own deadline on, so it cannot starve the rest, while
                 // a registry that never stops talking could starve it. Then failing instances, which
-                // hurt requests now; each node has at most one report here. Then instances that are warm, of
+                // hurt requests now; each node has at most one report here, and one probe. Then instances that are warm, of
                 // which there are no more than start. Then a new policy, of
                 // which the newest alone counts. Then the registry, which
                 // waits for the first word of the policy's source, and that source. The wishes of requests last: whoever sends many tags must not delay a removal.
                 biased;
                 () = sleep_until(deadline) => self.timers().await,
-                Some(identity) = self.failures.recv() => self.failing(identity).await,
+                Some(report) = self.reports.recv() => self.reported(report).await,
+                (identity, serves) = answer(&mut self.prober) => self.probed(identity, serves).await,
                 ended = self.warm_ups.next() => self.warmed(ended).await,
                 Ok(()) = self.policies.changed() => self.policy_set().await,
                 event = self.supervisor.next(), if !awaits_policy => self.event(event).await,
@@ -147,6 +158,7 @@ impl Task {
                     self.prepare_at = Some(self.prepare_not_before.unwrap_or_else(now));
                 }
             }
+            self.update_probing();
             self.update_report();
             // A source that is always ready must not keep the thread for itself.
             yield_now().await;
@@ -158,6 +170,8 @@ impl Task {
             Some(self.fold_at),
             self.merger.deadline(),
             self.detector.deadline(),
+            self.sweep_at,
+            self.probing_deadline(),
             self.slow_start.deadline(),
             self.prepare_at,
         ]
@@ -197,6 +211,11 @@ impl Task {
         if self.detector.deadline().is_some_and(|at| at <= now) {
             self.outliers_due(now).await;
         }
+        if self.sweep_at.is_some_and(|at| at <= now) {
+            self.sweep_at = Some(now + self.shared.config.outlier().interval());
+            self.sweep(now).await;
+        }
+        self.probes_due(now);
         if self.slow_start.step(now) {
             self.republish().await;
         }

@@ -1,80 +1,108 @@
-//! Reports of failing nodes, and the ends of their ejections.
+//! Reports of nodes, the sweeps over all of them, and what is decided.
 
 use std::time::Instant;
 
-use ringfence_core::EjectionVerdict;
+use ringfence_core::{
+    EjectionCause, MemberTally, OutlierDecision, OutlierEvent, Refusal, ReturnCause, Suspicion,
+};
 use tracing::{debug, info, warn};
 
 use super::{Task, now};
-use crate::node::NodeIdentity;
+use crate::node::{News, NodeIdentity, Report};
 
 /// Reports judged before the task looks at the registry again.
 const BATCH: usize = 1_024;
 
+/// What was decided since the start.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct OutlierCounts {
+    pub(crate) failures: u64,
+    pub(crate) connect_failures: u64,
+    pub(crate) success_rate: u64,
+    pub(crate) failure_percentage: u64,
+    pub(crate) trial: u64,
+    pub(crate) refused: u64,
+    pub(crate) not_enforced: u64,
+    pub(crate) returned_by_probe: u64,
+}
+
+impl OutlierCounts {
+    pub(crate) fn ejections(&self) -> u64 {
+        self.failures
+            + self.connect_failures
+            + self.success_rate
+            + self.failure_percentage
+            + self.trial
+    }
+
+    fn ejected(&mut self, cause: EjectionCause) {
+        let counter = match cause {
+            EjectionCause::ConsecutiveConnectFailures => &mut self.connect_failures,
+            EjectionCause::SuccessRate => &mut self.success_rate,
+            EjectionCause::FailurePercentage => &mut self.failure_percentage,
+            EjectionCause::TrialFailed => &mut self.trial,
+            _ => &mut self.failures,
+        };
+        *counter += 1;
+    }
+}
+
 impl Task {
     /// Judges all nodes whose reports are there, so that many ejections make one view.
-    pub(super) async fn failing(&mut self, first: NodeIdentity) {
-        let mut changed = self.judge(first);
+    pub(super) async fn reported(&mut self, first: Report) {
+        let mut changed = self.heed(&first);
         for _ in 0..BATCH {
-            let Ok(next) = self.failures.try_recv() else {
+            let Ok(next) = self.reports.try_recv() else {
                 break;
             };
-            changed |= self.judge(next);
+            changed |= self.heed(&next);
         }
         if changed {
             self.republish().await;
         }
     }
 
-    /// Decides on a node that keeps failing; true if it is ejected now.
-    fn judge(&mut self, identity: NodeIdentity) -> bool {
-        let Some(node) = self.table.get(&identity) else {
+    /// Returns whether the view has to change.
+    fn heed(&mut self, report: &Report) -> bool {
+        let identity = &report.identity;
+        let Some(node) = self.table.get(identity) else {
             return false;
         };
-        let state = self.shared.cell.load_full();
-        let instance = state
-            .as_ref()
-            .and_then(|state| state.view.snapshot().get(identity.id().as_str()))
-            .filter(|instance| NodeIdentity::of(instance) == identity);
-        let Some(instance) = instance.filter(|instance| instance.takes_traffic()) else {
-            node.failure_handled();
-            return false;
+        let decision = match report.news {
+            News::Proven => self.detector.proven(identity),
+            News::Failing { cause, unreachable } => self.health_of(identity).and_then(|healthy| {
+                let suspicion = Suspicion {
+                    cause,
+                    healthy,
+                    unreachable,
+                };
+                let draw = fastrand::f64();
+                self.detector.failing(identity, suspicion, draw, now())
+            }),
         };
-        let healthy = instance.is_healthy();
-        match self
-            .detector
-            .failing(&identity, healthy, fastrand::f64(), now())
-        {
-            EjectionVerdict::Ejected { length, times } => {
-                node.set_ejected(true);
-                node.failure_handled();
-                self.report.ejections += 1;
-                self.limit_told = false;
-                let (instance, address) = (identity.id(), node.address());
-                info!(%instance, %address, ?length, times, "instance ejected");
-                true
-            }
-            EjectionVerdict::AtLimit => {
-                let instance = identity.id();
-                if self.limit_told {
-                    debug!(%instance, "failing instance stays, the limit is reached");
-                } else {
-                    self.limit_told = true;
-                    let percent = self.shared.config.outlier().max_ejection_percent();
-                    warn!(%instance, max_ejection_percent = percent, "failing instance stays, the limit of ejections is reached; more of them are not told of");
-                }
-                self.report.ejections_refused += 1;
-                self.refused.push(identity);
-                false
-            }
-            // Ejected already; or a verdict of a later version, which ejected nobody either.
-            _ => {
-                node.failure_handled();
-                false
-            }
+        let is_refused = matches!(decision, Some(OutlierDecision::Refused { .. }));
+        if is_refused && !node.is_on_trial() {
+            // It would report with each failure.
+            self.refused.push(identity.clone());
+        } else {
+            node.report_handled();
         }
+        decision.is_some_and(|decision| self.enact(identity, decision))
     }
 
+    /// Whether the registry says that it is healthy; `None` where it does not take traffic.
+    fn health_of(&self, identity: &NodeIdentity) -> Option<bool> {
+        let state = self.shared.cell.load();
+        let instance = state
+            .as_ref()?
+            .view
+            .snapshot()
+            .get(identity.id().as_str())?;
+        let is_taker = instance.takes_traffic() && NodeIdentity::of(instance) == *identity;
+        is_taker.then(|| instance.is_healthy())
+    }
+
+    /// Ends what is over.
     pub(super) async fn outliers_due(&mut self, now: Instant) {
         let recorded: Vec<_> = self.detector.recorded().cloned().collect();
         for identity in recorded {
@@ -82,28 +110,110 @@ impl Task {
                 self.detector.succeeded(&identity, node.take_successes());
             }
         }
-        let returned = self.detector.due(now);
-        if !returned.is_empty() {
-            self.mark(&returned, false);
-            self.ask_again();
+        let events = self.detector.due(now);
+        if self.enact_all(&events) {
             self.republish().await;
         }
     }
 
-    pub(super) fn mark(&self, identities: &[NodeIdentity], ejected: bool) {
-        for identity in identities {
-            let node = self.table.get(identity);
-            if node.is_some_and(|node| node.set_ejected(ejected)) && !ejected {
-                info!(instance = %identity.id(), "ejection is over");
-            }
+    /// Judges the success rates and failure percentages of all instances.
+    pub(super) async fn sweep(&mut self, now: Instant) {
+        let tallies = self.tallies();
+        let events = self.detector.sweep(&tallies, fastrand::f64, now);
+        if self.enact_all(&events) {
+            self.republish().await;
         }
+    }
+
+    fn tallies(&self) -> Vec<MemberTally<NodeIdentity>> {
+        let state = self.shared.cell.load();
+        let seats = state.as_ref().map_or(&[][..], |state| &state.seats);
+        let takers = seats.iter().filter(|seat| seat.instance.takes_traffic());
+        let tallies = takers.map(|seat| {
+            let (successes, failures) = seat.node.take_tally();
+            MemberTally {
+                key: NodeIdentity::of(&seat.instance),
+                healthy: seat.instance.is_healthy(),
+                successes,
+                failures,
+            }
+        });
+        tallies.collect()
+    }
+
+    /// Carries out what the detector decided. Returns whether the view has to change.
+    pub(super) fn enact_all(&mut self, events: &[OutlierEvent<NodeIdentity>]) -> bool {
+        let mut changed = false;
+        for event in events {
+            changed |= self.enact(&event.key, event.decision);
+        }
+        changed
+    }
+
+    pub(super) fn enact(&mut self, identity: &NodeIdentity, decision: OutlierDecision) -> bool {
+        let state = self.detector.state(identity);
+        let node = self.table.get(identity);
+        let changed = node.is_some_and(|node| node.set_state(state));
+        let (instance, address) = (identity.id(), identity.address());
+        match decision {
+            OutlierDecision::Ejected {
+                cause,
+                length,
+                times,
+            } => {
+                self.report.outliers.ejected(cause);
+                self.limit_told = false;
+                info!(%instance, %address, %cause, ?length, times, "instance ejected");
+            }
+            OutlierDecision::Refused { cause, why } => self.tell_of_refusal(identity, cause, why),
+            OutlierDecision::Returned { why, on_trial } => {
+                let by_probe = why == ReturnCause::ProbePassed;
+                self.report.outliers.returned_by_probe += u64::from(by_probe);
+                if changed {
+                    info!(%instance, %address, ?why, on_trial, "ejection is over");
+                }
+                self.ask_again();
+            }
+            OutlierDecision::TrialOver { proven } => {
+                info!(%instance, %address, proven, "trial is over, instance gets its full traffic");
+                self.ask_again();
+            }
+            OutlierDecision::Forgiven { times } => {
+                debug!(%instance, times, "an ejection is forgiven");
+            }
+            // Of a later version: the state of the node is all that it asks for.
+            _ => {}
+        }
+        changed
+    }
+
+    fn tell_of_refusal(&mut self, identity: &NodeIdentity, cause: EjectionCause, why: Refusal) {
+        let instance = identity.id();
+        if why == Refusal::NotEnforced {
+            self.report.outliers.not_enforced += 1;
+            info!(%instance, %cause, "failing instance stays, ejection is not enforced");
+            return;
+        }
+        self.report.outliers.refused += 1;
+        if self.limit_told {
+            debug!(%instance, %cause, "failing instance stays, the limit is reached");
+            return;
+        }
+        self.limit_told = true;
+        let percent = self.shared.config.outlier().max_ejection_percent();
+        warn!(
+            %instance,
+            %cause,
+            max_ejection_percent = percent,
+            "failing instance stays, the limit of ejections is reached; more of them are not told of"
+        );
     }
 
     /// The limits may allow more now.
     pub(super) fn ask_again(&mut self) {
         for identity in self.refused.drain(..) {
             if let Some(node) = self.table.get(&identity) {
-                node.failure_handled();
+                node.report_handled();
             }
         }
     }

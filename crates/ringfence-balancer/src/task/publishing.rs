@@ -32,16 +32,14 @@ impl Task {
             (instance.takes_traffic() && NodeIdentity::of(instance) == *identity)
                 .then(|| instance.is_healthy())
         };
-        let returned = self.detector.resize(total, healthy, member, now());
-        self.mark(&returned, false);
-        // An instance that comes back before its ejection is over has a new node.
-        let ejected: Vec<_> = self
-            .detector
-            .recorded()
-            .filter(|identity| self.detector.is_ejected(identity))
-            .cloned()
-            .collect();
-        self.mark(&ejected, true);
+        let events = self.detector.resize(total, healthy, member, now());
+        self.enact_all(&events);
+        // An instance that comes back before all is forgiven has a new node.
+        for (identity, state) in self.detector.recorded_members() {
+            if let Some(node) = self.table.get(identity) {
+                node.set_state(Some(state));
+            }
+        }
         self.ask_again();
         self.welcome(&seats);
         if self
@@ -229,7 +227,7 @@ mod tests {
             Observing::new(1),
         ));
         let (sender, answered) = watch::channel(false);
-        let mut task = Task::new(Arc::clone(&shared), supervisor, None, sender);
+        let mut task = Task::new(Arc::clone(&shared), supervisor, None, None, sender);
         task.build = build;
         let task = tokio::spawn(task.run()).abort_handle();
         Balancer {

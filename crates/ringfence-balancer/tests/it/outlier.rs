@@ -280,15 +280,31 @@ async fn who_was_disabled_while_ejected_is_not_ejected_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_can_be_switched_off() {
-    let outlier = OutlierConfig::default()
-        .with_consecutive_failures(0)
-        .with_max_ejection_percent(100)
-        .expect("valid");
-    let registry = registry((0..3).map(instance));
-    let balancer = balancer(&registry, BalancerConfig::default().with_outlier(outlier)).await;
-    let key = key_of(&balancer, "i1");
-    fail(&balancer, &key, 100);
-    settle().await;
-    assert_eq!(owner(&balancer, &key), "i1");
+async fn each_cause_can_be_switched_off() {
+    let streaks = OutlierConfig::off().with_consecutive_failures(5);
+    let connects = OutlierConfig::off().with_consecutive_connect_failures(3);
+    for (config, failures, is_out) in [
+        (OutlierConfig::off(), 100, false),
+        (streaks, 4, false),
+        (streaks, 5, true),
+        (connects, 2, false),
+        (connects, 3, true),
+    ] {
+        let outlier = config.with_max_ejection_percent(100).expect("valid");
+        let registry = registry((0..3).map(instance));
+        let balancer = balancer(&registry, BalancerConfig::default().with_outlier(outlier)).await;
+        let key = key_of(&balancer, "i1");
+        fail(&balancer, &key, failures);
+        settle().await;
+        assert_eq!(owner(&balancer, &key) != "i1", is_out, "{config:?}");
+        let counters = balancer.status().counters;
+        let by_cause = (
+            counters.ejections_by_failures,
+            counters.ejections_by_connect_failures,
+        );
+        let is_connects = config.consecutive_connect_failures() > 0;
+        let expected = (is_out && !is_connects, is_out && is_connects);
+        assert_eq!(by_cause, (u64::from(expected.0), u64::from(expected.1)));
+        assert_eq!(counters.ejections, u64::from(is_out));
+    }
 }

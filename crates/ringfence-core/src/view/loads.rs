@@ -42,9 +42,10 @@ impl PoolView {
         &self,
         key: KeyHash,
         limits: LoadLimits,
+        admits: impl Fn(u32) -> bool,
         load: impl Fn(u32) -> u64,
     ) -> Option<Taker> {
-        let owner = self.walk(key).next()?;
+        let owner = { self.walk_where(key, &admits) }.next()?;
         let own = load(owner);
         let may_more = limits.is_below_most(own);
         if let Some(factor) = limits.balance_factor().filter(|_| own > 0) {
@@ -58,7 +59,9 @@ impl PoolView {
             if has_room(owner, own) {
                 return Some(Taker::Owner);
             }
-            let within = self.walk_where(key, |member| has_room(member, load(member)));
+            let within = self.walk_where(key, |member| {
+                admits(member) && has_room(member, load(member))
+            });
             if let Some(other) = { within }.next() {
                 return Some(Taker::Other(other));
             }
@@ -67,7 +70,7 @@ impl PoolView {
             return Some(Taker::Owner);
         }
         let mut others = self.walk_where(key, |member| {
-            member != owner && limits.is_below_most(load(member))
+            member != owner && admits(member) && limits.is_below_most(load(member))
         });
         Some(others.next().map_or(Taker::Nobody, Taker::Other))
     }

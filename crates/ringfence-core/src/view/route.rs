@@ -63,41 +63,49 @@ impl<'a> Chosen<'a> {
         limit: usize,
     ) -> impl Iterator<Item = (&'a PoolView, u32)> + use<'a> {
         let walk = self.pool.walk(self.pool.hash_key(key, salt));
-        self.then_beyond(key, salt, limit, walk)
+        self.then_beyond(key, salt, limit, walk, |_, _| true)
     }
 
-    /// The same of the members that pass `wanted`, with one member of the pool before all others, as the one that
-    /// [takes the request](PoolView::taker) in place of the owner: that one and the others follow in their order.
-    pub fn walk_from<W>(
+    /// As [`walk`](Self::walk), past those that `admits` refuses, others take their places, the next ones clockwise first; and with
+    /// `first`, a member of the pool, before all others, as the one that [takes the request](PoolView::taker) in place of the
+    /// owner.
+    #[inline]
+    pub fn walk_where<A>(
         &self,
         first: Option<u32>,
         key: &[u8],
         salt: u64,
         limit: usize,
-        wanted: W,
-    ) -> impl Iterator<Item = (&'a PoolView, u32)> + use<'a, W>
+        admits: A,
+    ) -> impl Iterator<Item = (&'a PoolView, u32)> + use<'a, A>
     where
-        W: Fn(&PoolView, u32) -> bool + Copy + 'a,
+        A: Fn(&PoolView, u32) -> bool + Copy + 'a,
     {
         let pool = self.pool;
         let others = pool.walk_where(pool.hash_key(key, salt), move |member| {
-            Some(member) != first && wanted(pool, member)
+            Some(member) != first && admits(pool, member)
         });
         let walk = first.into_iter().chain(others);
-        self.then_beyond(key, salt, limit, walk)
-            .filter(move |(from, member)| Some(*member) == first || wanted(from, *member))
+        self.then_beyond(key, salt, limit, walk, admits)
     }
 
-    fn then_beyond<W: Iterator<Item = u32>>(
+    #[inline]
+    fn then_beyond<W, A>(
         &self,
         key: &[u8],
         salt: u64,
         limit: usize,
         walk: W,
-    ) -> impl Iterator<Item = (&'a PoolView, u32)> + use<'a, W> {
+        admits: A,
+    ) -> impl Iterator<Item = (&'a PoolView, u32)> + use<'a, W, A>
+    where
+        W: Iterator<Item = u32>,
+        A: Fn(&PoolView, u32) -> bool + Copy,
+    {
         let pool = self.pool;
         let beyond = self.next.filter(|_| limit > 1).map(|next| {
             let members = next.walk_outside(next.hash_key(key, salt), pool);
+            let members = members.filter(move |&member| admits(next, member));
             members.map(move |member| (next, member))
         });
         let mut beyond = beyond.into_iter().flatten();

@@ -71,6 +71,9 @@ impl View {
     /// candidates are those of [`PoolView::walk`]. Behind them come the pool's members that are not on the ring.
     ///
     /// On a ring of its own a pool's key meets nobody but members.
+    ///
+    /// An instance that is back from an ejection and has to prove itself is a candidate here. That it has as many attempts as
+    /// it may for now, and is passed by, is no matter of a view.
     pub fn steps<'a>(
         &'a self,
         pool: &'a PoolView,

@@ -99,7 +99,7 @@ impl<S> Call<'_, S> {
         }
         let candidate = candidates.clone().next()?;
         let beside = in_hand.beside()?;
-        if !hedge.begin(candidate) {
+        if !hedge.begin(candidate.try_begin()) {
             return None;
         }
         // Last, because what it grants counts as made.

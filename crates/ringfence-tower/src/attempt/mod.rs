@@ -163,15 +163,24 @@ impl<S> Call<'_, S> {
         }
         // Whether `grpc-timeout` says too much by now.
         let mut delayed = waited;
+        let mut is_first = true;
         while let Some(candidate) = candidates.next() {
-            if candidates.len() == 0 {
-                in_hand.is_last();
-            }
-            if !trail.begin(candidate) {
-                if candidates.len() == 0 {
+            let is_last = candidates.len() == 0;
+            // Of the others, one on trial may be busy by now.
+            let attempt = if is_first || is_last {
+                candidate.try_begin_on_trial()
+            } else {
+                candidate.try_begin()
+            };
+            is_first = false;
+            if !trail.begin(attempt) {
+                if is_last {
                     return Err(trail.full(self.settings));
                 }
                 continue;
+            }
+            if is_last {
+                in_hand.is_last();
             }
             let ended = self.attempt_or_hedge(
                 candidate,

@@ -52,10 +52,10 @@ impl Trail {
         self.permit = permit;
     }
 
-    /// False if the candidate is full.
+    /// False if there is no attempt, since the candidate has as many as it may.
     #[must_use]
-    pub(super) fn begin(&mut self, candidate: &Candidate) -> bool {
-        self.running = candidate.try_begin();
+    pub(super) fn begin(&mut self, attempt: Option<InFlight>) -> bool {
+        self.running = attempt;
         if self.running.is_none() {
             return false;
         }

@@ -29,7 +29,7 @@ pub fn config() -> BalancerConfig {
     BalancerConfig::default()
         .with_update_merge_window(Duration::ZERO)
         .expect("in range")
-        .with_outlier(OutlierConfig::default().with_consecutive_failures(0))
+        .with_outlier(OutlierConfig::off())
 }
 
 impl Cluster {

@@ -2,4 +2,5 @@
 
 pub mod config;
 pub mod load;
+pub mod outliers;
 pub mod policy;

@@ -1,18 +1,28 @@
+//! Settings of outlier detection.
+
+mod rates;
+mod returning;
+
 use std::time::Duration;
 
+pub(super) use self::rates::Sample;
+pub use self::rates::{FailurePercentageConfig, SuccessRateConfig};
 use crate::ConfigError;
 
-/// When an instance that keeps failing is left out, and for how long.
+/// When an instance that fails is left out, for how long, and how it comes back.
 ///
 /// Ejection never changes a ring: keys of the ejected instance go to the next instance clockwise,
 /// nobody else's keys move, and they come home when the ejection ends.
 ///
+/// Each of the four causes can be switched off by itself; the limits hold for all of them together.
+///
 /// ```
 /// use std::time::Duration;
-/// use ringfence_core::OutlierConfig;
+/// use ringfence_core::{FailurePercentageConfig, OutlierConfig};
 ///
 /// let outlier = OutlierConfig::default()
 ///     .with_consecutive_failures(3)
+///     .with_failure_percentage(FailurePercentageConfig::default())
 ///     .with_base_ejection_time(Duration::from_secs(10))?
 ///     .with_max_ejection_percent(50)?;
 /// assert_eq!(outlier.consecutive_failures(), 3);
@@ -21,31 +31,94 @@ use crate::ConfigError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OutlierConfig {
     consecutive_failures: u32,
+    consecutive_connect_failures: u32,
+    success_rate: Option<SuccessRateConfig>,
+    failure_percentage: Option<FailurePercentageConfig>,
+    interval: Duration,
     base_ejection_time: Duration,
     max_ejection_time: Duration,
     max_ejection_percent: u32,
     always_eject_one: bool,
+    trial_requests: u32,
+    trial_successes: u32,
+    probe_interval: Duration,
+    probe_timeout: Duration,
 }
 
 impl Default for OutlierConfig {
     fn default() -> Self {
         Self {
             consecutive_failures: 5,
+            consecutive_connect_failures: 3,
+            success_rate: None,
+            failure_percentage: None,
+            interval: Duration::from_secs(10),
             base_ejection_time: Duration::from_secs(30),
             max_ejection_time: Duration::from_secs(300),
             max_ejection_percent: 10,
             always_eject_one: true,
+            trial_requests: 1,
+            trial_successes: 3,
+            probe_interval: Duration::from_secs(1),
+            probe_timeout: Duration::from_secs(1),
         }
     }
 }
 
 impl OutlierConfig {
-    /// Failures without a success in between that eject an instance; default 5, any number. Zero switches
-    /// ejection off. Failed connections count; what the caller gave up does not.
+    /// With all causes off: nobody is ejected. A cause that is set afterwards is on.
+    #[must_use]
+    pub fn off() -> Self {
+        Self {
+            consecutive_failures: 0,
+            consecutive_connect_failures: 0,
+            success_rate: None,
+            failure_percentage: None,
+            ..Self::default()
+        }
+    }
+
+    /// Failures of any kind without a success in between that eject an instance; default 5, any number. Zero switches
+    /// this cause off. Failed connections count; what the caller gave up does not.
     #[must_use]
     pub fn with_consecutive_failures(mut self, failures: u32) -> Self {
         self.consecutive_failures = failures;
         self
+    }
+
+    /// Failed connections in a row that eject an instance; default 3, any number. Zero switches this cause off. A success and any
+    /// answer, even one that says no, begin the count anew; timeouts and broken connections leave it as it is.
+    #[must_use]
+    pub fn with_consecutive_connect_failures(mut self, failures: u32) -> Self {
+        self.consecutive_connect_failures = failures;
+        self
+    }
+
+    /// Ejects instances whose share of successes is far below that of the others; off by default, and `None` switches it off.
+    #[must_use]
+    pub fn with_success_rate(mut self, config: impl Into<Option<SuccessRateConfig>>) -> Self {
+        self.success_rate = config.into();
+        self
+    }
+
+    /// Ejects instances of whose requests too many fail; off by default, and `None` switches it off.
+    #[must_use]
+    pub fn with_failure_percentage(
+        mut self,
+        config: impl Into<Option<FailurePercentageConfig>>,
+    ) -> Self {
+        self.failure_percentage = config.into();
+        self
+    }
+
+    /// How often success rates and failure percentages are judged, each time by what ended since the time before;
+    /// default 10 s, range 1 ms..=1 h.
+    ///
+    /// # Errors
+    /// [`ConfigError`] out of the range.
+    pub fn with_interval(mut self, interval: Duration) -> Result<Self, ConfigError> {
+        self.interval = checked("outlier.interval", interval)?;
+        Ok(self)
     }
 
     /// Length of the first ejection; default 30 s, range 1 ms..=1 h. The n-th ejection in a row lasts n times
@@ -59,7 +132,8 @@ impl OutlierConfig {
         Ok(self)
     }
 
-    /// No ejection lasts longer; default 300 s, range 1 ms..=1 h. It wins over a longer base time.
+    /// No ejection lasts longer, unless a probe finds at its end that the instance still does not serve; default 300 s,
+    /// range 1 ms..=1 h. It wins over a longer base time.
     ///
     /// # Errors
     /// [`ConfigError`] out of the range.
@@ -71,7 +145,8 @@ impl OutlierConfig {
     /// Share of the service's instances that may be ejected at one time, in per cent; default 10,
     /// range 0..=100. It is exact: `(ejected + 1) / instances` must not pass it; below ten instances the
     /// default lets nobody go but the one of [`always_eject_one`](Self::always_eject_one). The last usable
-    /// instance is never ejected. Disabled and drained instances are not counted.
+    /// instance is never ejected, and one that is on trial does not count as usable. Disabled and drained instances are
+    /// not counted.
     ///
     /// # Errors
     /// [`ConfigError`] above 100.
@@ -95,6 +170,36 @@ impl OutlierConfig {
     #[must_use]
     pub fn consecutive_failures(&self) -> u32 {
         self.consecutive_failures
+    }
+
+    /// Failed connections in a row that eject an instance; zero: never.
+    #[must_use]
+    pub fn consecutive_connect_failures(&self) -> u32 {
+        self.consecutive_connect_failures
+    }
+
+    /// When a low success rate ejects; `None`: never.
+    #[must_use]
+    pub fn success_rate(&self) -> Option<&SuccessRateConfig> {
+        self.success_rate.as_ref()
+    }
+
+    /// When a high share of failures ejects; `None`: never.
+    #[must_use]
+    pub fn failure_percentage(&self) -> Option<&FailurePercentageConfig> {
+        self.failure_percentage.as_ref()
+    }
+
+    /// Whether successes and failures of instances that serve have to be counted.
+    #[must_use]
+    pub fn counts_rates(&self) -> bool {
+        self.success_rate.is_some() || self.failure_percentage.is_some()
+    }
+
+    /// How often success rates and failure percentages are judged.
+    #[must_use]
+    pub fn interval(&self) -> Duration {
+        self.interval
     }
 
     /// Length of the first ejection.
@@ -131,6 +236,14 @@ impl OutlierConfig {
             1
         } else {
             share
+        }
+    }
+
+    /// Successes between two steps of forgiveness that take one off the count of ejections.
+    pub(super) fn proof(&self) -> u64 {
+        match self.consecutive_failures {
+            0 => u64::from(self.trial_successes),
+            failures => u64::from(failures),
         }
     }
 }
