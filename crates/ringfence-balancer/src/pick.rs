@@ -104,14 +104,14 @@ fn choose(
         Some(key) => {
             let salt = request.salt();
             let hash = pool.hash_key(key, salt);
-            let seat = |(pool, member)| candidate(published, pool, member);
+            let seat = |(pool, member): (&PoolView, u32)| candidate(published, pool, member);
             let candidates = trials::choose(shared, published, pool, |admitted| {
-                let admits = |pool: &PoolView, member| admitted.admits(pool, member);
+                let admits = move |pool: &PoolView, member| admitted.admits(pool, member);
                 if !limits.is_any() {
                     let walk = chosen.walk_where(None, key, salt, limit, admits);
                     return Candidates::collect(walk.filter_map(seat));
                 }
-                let load = |pool: &PoolView, member| load(published, pool, member);
+                let load = move |pool: &PoolView, member| load(published, pool, member);
                 let taker = pool.taker(
                     hash,
                     limits,
@@ -123,7 +123,7 @@ fn choose(
                     Taker::Nobody => return None,
                     _ => None,
                 };
-                let may_more = |pool: &PoolView, member| {
+                let may_more = move |pool: &PoolView, member| {
                     admits(pool, member) && limits.is_below_most(load(pool, member))
                 };
                 let walk = chosen.walk_where(overflow, key, salt, limit, may_more);

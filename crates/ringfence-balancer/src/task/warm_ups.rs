@@ -15,8 +15,7 @@ use tokio::{
 };
 
 use crate::{
-    WarmUp,
-    decision::Candidate,
+    Candidate, WarmUp,
     node::{NodeIdentity, Seat},
 };
 
@@ -157,7 +156,7 @@ async fn run(warm_up: Arc<dyn WarmUp>, turn: Turn) -> Option<String> {
         service,
         until,
     } = turn;
-    let candidate = Candidate(seat);
+    let candidate = Candidate::new(seat);
     let mut last = "no answer in time".to_owned();
     let tries = async {
         while let Err(error) = warm_up.warm(&candidate, &service).await {

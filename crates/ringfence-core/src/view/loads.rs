@@ -31,8 +31,8 @@ impl PoolView {
         self.shares().other_than(taken, draw)
     }
 
-    /// Who takes a request with this key: the owner, or the first member clockwise that has room. `load` gives what is in flight
-    /// on a member; an owner without load has room whatever the others have. `None` where nobody is eligible.
+    /// Who takes a request with this key: the owner, or the first member clockwise that has room, among those that `admits` lets
+    /// pass. `load` gives what is in flight on a member; an owner without load has room whatever the others have. `None` where nobody is eligible.
     ///
     /// Where nobody is within the bound, which can only be while the loads change, the first one takes it that is not full.
     ///

@@ -26,10 +26,15 @@ fn pool(view: &View) -> &PoolView {
 /// The member that takes a request, and how often the loads were looked at.
 fn taker(pool: &PoolView, key: KeyHash, percent: u32, loads: &[u64]) -> Option<(u32, usize)> {
     let asked = std::cell::Cell::new(0);
-    let taker = pool.taker(key, limits(percent), |member| {
-        asked.set(asked.get() + 1);
-        loads[member as usize]
-    });
+    let taker = pool.taker(
+        key,
+        limits(percent),
+        |_| true,
+        |member| {
+            asked.set(asked.get() + 1);
+            loads[member as usize]
+        },
+    );
     let taker = match taker? {
         Taker::Owner => pool.walk(key).next()?,
         Taker::Other(member) => member,
@@ -79,7 +84,10 @@ fn where_nobody_has_room_the_owner_takes_it() {
         load.set(load.get() * 2);
         load.get()
     };
-    assert_eq!(pool.taker(key, limits(101), rising), Some(Taker::Owner));
+    assert_eq!(
+        pool.taker(key, limits(101), |_| true, rising),
+        Some(Taker::Owner)
+    );
 }
 
 #[test]
@@ -100,7 +108,7 @@ fn a_full_one_is_passed_by_and_where_all_are_full_nobody_takes_it() {
                 12 => Taker::Nobody,
                 _ => Taker::Other(walk[full]),
             };
-            assert_eq!(pool.taker(key, limits, load), Some(expected));
+            assert_eq!(pool.taker(key, limits, |_| true, load), Some(expected));
         }
     }
     let nobody = of_weights(&[0, 0]);
