@@ -1,6 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
-use ringfence_core::StageOutcome;
+use ringfence_core::{ConfigFinding, StageOutcome};
 use ringfence_discovery::{DiscoveryError, RejectedRecord, ServiceKey};
 use thiserror::Error;
 
@@ -11,6 +11,14 @@ pub enum BuildError {
     /// There is no tokio runtime around the caller, so there is nothing to run the task on.
     #[error("a balancer must be built inside of a tokio runtime")]
     NoRuntime,
+    /// Settings do not go together: see [`BalancerConfig::findings`](crate::BalancerConfig::findings).
+    #[error("{}", findings_text(.0))]
+    Config(Vec<ConfigFinding>),
+}
+
+fn findings_text(findings: &[ConfigFinding]) -> String {
+    let texts: Vec<_> = findings.iter().map(ToString::to_string).collect();
+    texts.join("; ")
 }
 
 /// No instance could be chosen.

@@ -73,6 +73,7 @@ mod counter;
 mod current;
 mod decision;
 mod error;
+mod findings;
 mod handle;
 mod keyless;
 mod lints;
@@ -90,8 +91,8 @@ mod status;
 mod task;
 
 pub use ringfence_core::{
-    ConfigError, FailurePercentageConfig, OutlierConfig, RetryBudgetConfig, RingConfig,
-    SuccessRateConfig, TagRouting,
+    ConfigError, ConfigFinding, FailurePercentageConfig, OutlierConfig, RetryBudgetConfig,
+    RingConfig, SuccessRateConfig, TagRouting,
 };
 pub use ringfence_discovery::{ServiceKey, WatchConfig};
 pub use ringfence_policy::{AuditSink, CompiledPolicy, MissingKey, PolicyContext};

@@ -36,6 +36,7 @@
 mod clip;
 mod config_error;
 mod did_you_mean;
+mod finding;
 mod instance;
 mod outlier;
 mod pool;
@@ -49,6 +50,7 @@ pub use self::{
     clip::clip,
     config_error::ConfigError,
     did_you_mean::did_you_mean,
+    finding::{ConfigFinding, FindingRule, Severity},
     instance::{
         Address, Health, Instance, InstanceBuilder, InstanceError, InstanceId, Scheme, TENANT_TAG,
         Tags, Weight,

@@ -67,13 +67,14 @@ pub use {tower_layer, tower_service};
 
 pub use self::{
     balancer::{
-        Balancer, BalancerBuilder, BalancerConfig, BuildError, Candidate, ConfigError, Decision,
-        FailureKind, FailurePercentageConfig, InFlight, MissingKey, Outcome, OutlierConfig,
-        PickError, PickRequest, RetryBudgetConfig, SuccessRateConfig,
+        Balancer, BalancerBuilder, BalancerConfig, BuildError, Candidate, ConfigError,
+        ConfigFinding, Decision, FailureKind, FailurePercentageConfig, InFlight, MissingKey,
+        Outcome, OutlierConfig, PickError, PickRequest, RetryBudgetConfig, SuccessRateConfig,
     },
     core::{
         Address, Attribute, Fallback, Health, Instance, InstanceBuilder, InstanceError, InstanceId,
-        Match, RequestTags, RingConfig, Scheme, Snapshot, TagRouting, TagRule, View, Weight,
+        Match, RequestTags, RingConfig, Scheme, Severity, Snapshot, TagRouting, TagRule, View,
+        Weight,
     },
     discovery::{Discovery, MemoryRegistry, ServiceKey, StaticDiscovery, WatchConfig},
     policy::{

@@ -2,6 +2,7 @@
 
 mod choose;
 mod failed;
+mod hedge;
 mod in_hand;
 mod mark;
 mod one;
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 use http::request::Parts;
 use http::{Request, Response};
-use ringfence_balancer::{Decision, FailureKind, Outcome, PickError};
+use ringfence_balancer::{Candidate, Decision, FailureKind, InFlight, Outcome, PickError};
 use ringfence_core::RequestTags;
 use ringfence_policy::{GrayTag, TrustedTags};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -96,6 +97,21 @@ async fn until<F: Future>(limit: Option<Instant>, future: F) -> Option<F::Output
     }
 }
 
+/// A further attempt, past those on trial that have as many as they may; the last one that is left is taken as it is.
+fn begin_next<'c>(
+    candidates: &mut impl ExactSizeIterator<Item = &'c Candidate>,
+) -> Option<(&'c Candidate, InFlight)> {
+    loop {
+        let candidate = candidates.next()?;
+        if candidates.len() == 0 {
+            return Some((candidate, candidate.begin()));
+        }
+        if let Some(running) = candidate.try_begin() {
+            return Some((candidate, running));
+        }
+    }
+}
+
 /// What stays the same over the attempts of a call.
 struct Call<'a, S> {
     // Exclusive, so that a transport need not be `Sync`.
@@ -136,27 +152,26 @@ impl<S> Call<'_, S> {
         }
         // Whether `grpc-timeout` says too much by now.
         let mut delayed = waited;
-        let mut is_first = true;
-        while let Some(candidate) = candidates.next() {
-            let further = candidates.len();
-            // The first one was chosen with what it may have in mind; of the others, one on trial may be busy by now.
-            let running = if is_first || further == 0 {
-                candidate.begin()
-            } else if let Some(running) = candidate.try_begin() {
-                running
-            } else {
-                continue;
-            };
-            is_first = false;
-            if further == 0 {
+        let mut next = candidates.next().map(|first| (first, first.begin()));
+        while let Some((candidate, running)) = next.take() {
+            if candidates.len() == 0 {
                 in_hand.is_last();
             }
             trail.begin(running);
-            let pause = match self.attempt(candidate, delayed, &mut in_hand, trail).await {
+            let ended = self.attempt_or_hedge(
+                candidate,
+                &mut candidates,
+                idempotent,
+                delayed,
+                &mut in_hand,
+                trail,
+            );
+            let pause = match ended.await {
                 Ok(response) => {
                     let verdict = self.judge(&response);
                     let pause = self.pause_after(&response, verdict, idempotent, trail);
                     let allowed = pause.is_some();
+                    let further = candidates.len();
                     if self
                         .hop(allowed, Cost::Budget, further, &mut in_hand)
                         .is_err()
@@ -180,6 +195,7 @@ impl<S> Call<'_, S> {
                     }
                     trail.ended_with(outcome, &*error);
                     let allowed = self.settings.retry.allows(failure, idempotent);
+                    let further = candidates.len();
                     if let Err(kind) = self.hop(allowed, cost, further, &mut in_hand) {
                         return Err(trail.fail(self.settings, kind, Some(error)));
                     }
@@ -194,6 +210,7 @@ impl<S> Call<'_, S> {
                 sleep(pause).await;
             }
             delayed = true;
+            next = begin_next(&mut candidates);
         }
         // Not reached: without a further candidate `hop` has refused.
         Err(trail.fail(self.settings, ErrorKind::AttemptsExhausted, None))
