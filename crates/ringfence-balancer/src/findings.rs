@@ -16,7 +16,7 @@ pub(crate) const RULES: &[FindingRule<BalancerConfig>] = &[
                 config.max_merge_delay(),
                 config.outlier().base_ejection_time(),
             );
-            let ejects = config.outlier().consecutive_failures() > 0;
+            let ejects = config.outlier().ejects();
             (ejects && delay > base).then(|| {
                 format!(
                     "max_merge_delay ({delay:?}) is longer than outlier.base_ejection_time ({base:?}): an instance that was \
@@ -71,7 +71,7 @@ pub(crate) const RULES: &[FindingRule<BalancerConfig>] = &[
         severity: Severity::Warning,
         check: |config| {
             let outlier = config.outlier();
-            let ejects = outlier.consecutive_failures() > 0;
+            let ejects = outlier.ejects();
             (ejects && config.panic_threshold() == 0 && outlier.max_ejection_percent() == 100).then(
                 || {
                     "outlier.max_ejection_percent is 100 and panic_threshold is 0: one instance may be left with the load \

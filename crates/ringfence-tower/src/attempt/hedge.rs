@@ -4,13 +4,13 @@ use std::pin::pin;
 
 use futures_util::future::{Either, select};
 use http::Response;
-use ringfence_balancer::{Candidate, FailureKind, Outcome};
+use ringfence_balancer::{Candidate, FailureKind, InFlight, Outcome};
 use tokio::time::timeout;
 
-use super::Call;
 use super::failed::{Failed, status_text};
 use super::in_hand::InHand;
 use super::trail::Trail;
+use super::{Call, begin_next};
 use crate::body::RequestBody;
 use crate::classify::{Failure, Verdict};
 use crate::error::BoxError;
@@ -45,14 +45,12 @@ impl<S> Call<'_, S> {
         if let Ok(ended) = timeout(delay, first.as_mut()).await {
             return self.judged::<B>(&begun, ended);
         }
-        let mut hedge = trail.beside();
-        let hedged = self.hedge(candidates, in_hand, &mut hedge);
-        let Some((candidate, mut beside)) = hedged else {
-            // Its place on the next instance, if it got one before it was denied.
-            drop(hedge);
+        let Some((candidate, attempt, mut beside)) = self.hedge(candidates, in_hand) else {
             let ended = first.await;
             return self.judged::<B>(&begun, ended);
         };
+        let mut hedge = trail.beside();
+        hedge.begin(attempt);
         trail.log_hedge(self.settings, candidate);
         let mut transport = self.transport.clone();
         let mut call = Call {
@@ -92,21 +90,19 @@ impl<S> Call<'_, S> {
         &self,
         candidates: &mut (impl ExactSizeIterator<Item = &'c Candidate> + Clone),
         in_hand: &mut InHand<B>,
-        hedge: &mut Trail,
-    ) -> Option<(&'c Candidate, InHand<B>)> {
+    ) -> Option<(&'c Candidate, InFlight, InHand<B>)> {
         if self.is_late() {
             return None;
         }
-        let candidate = candidates.clone().next()?;
+        let mut ahead = candidates.clone();
+        let (candidate, attempt) = begin_next(&mut ahead, false)?;
         let beside = in_hand.beside()?;
-        if !hedge.begin(candidate.try_begin()) {
-            return None;
-        }
         // Last, because what it grants counts as made.
         if !self.settings.balancer.try_hop() {
             return None;
         }
-        Some((candidates.next()?, beside))
+        *candidates = ahead;
+        Some((candidate, attempt, beside))
     }
 
     /// The end of one of two attempts, unless the other one could do better.

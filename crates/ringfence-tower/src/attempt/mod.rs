@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use http::request::Parts;
 use http::{Request, Response};
-use ringfence_balancer::{Decision, FailureKind, Outcome, PickError};
+use ringfence_balancer::{Candidate, Decision, FailureKind, InFlight, Outcome, PickError};
 use ringfence_core::RequestTags;
 use ringfence_policy::{GrayTag, TrustedTags};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -123,6 +123,28 @@ async fn until<F: Future>(limit: Option<Instant>, future: F) -> Option<F::Output
     }
 }
 
+/// Begins an attempt at the next candidate that has room for it. The first one was chosen with its trial in mind; for the last one,
+/// which has nobody behind it, a trial is no reason to pass it by either.
+fn begin_next<'c>(
+    candidates: &mut impl ExactSizeIterator<Item = &'c Candidate>,
+    is_first: bool,
+) -> Option<(&'c Candidate, InFlight)> {
+    let mut heeds_trial = !is_first;
+    loop {
+        let candidate = candidates.next()?;
+        heeds_trial &= candidates.len() > 0;
+        let attempt = if heeds_trial {
+            candidate.try_begin()
+        } else {
+            candidate.try_begin_on_trial()
+        };
+        if let Some(attempt) = attempt {
+            return Some((candidate, attempt));
+        }
+        heeds_trial = true;
+    }
+}
+
 /// What stays the same over the attempts of a call.
 struct Call<'a, S> {
     // Exclusive, so that a transport need not be `Sync`.
@@ -163,25 +185,12 @@ impl<S> Call<'_, S> {
         }
         // Whether `grpc-timeout` says too much by now.
         let mut delayed = waited;
-        let mut is_first = true;
-        while let Some(candidate) = candidates.next() {
-            let is_last = candidates.len() == 0;
-            // Of the others, one on trial may be busy by now.
-            let attempt = if is_first || is_last {
-                candidate.try_begin_on_trial()
-            } else {
-                candidate.try_begin()
-            };
-            is_first = false;
-            if !trail.begin(attempt) {
-                if is_last {
-                    return Err(trail.full(self.settings));
-                }
-                continue;
-            }
-            if is_last {
+        let mut next = begin_next(&mut candidates, true);
+        while let Some((candidate, attempt)) = next.take() {
+            if candidates.len() == 0 {
                 in_hand.is_last();
             }
+            trail.begin(attempt);
             let ended = self.attempt_or_hedge(
                 candidate,
                 &mut candidates,
@@ -234,9 +243,10 @@ impl<S> Call<'_, S> {
                 sleep(pause).await;
             }
             delayed = true;
+            next = begin_next(&mut candidates, false);
         }
-        // Not reached: without a further candidate `hop` has refused.
-        Err(trail.fail(self.settings, ErrorKind::AttemptsExhausted, None))
+        // Those that are left have as many requests as they may.
+        Err(trail.full(self.settings))
     }
 
     /// The pause before the next attempt, or `None` if the answer is the caller's.

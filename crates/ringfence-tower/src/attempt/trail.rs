@@ -52,16 +52,10 @@ impl Trail {
         self.permit = permit;
     }
 
-    /// False if there is no attempt, since the candidate has as many as it may.
-    #[must_use]
-    pub(super) fn begin(&mut self, attempt: Option<InFlight>) -> bool {
-        self.running = attempt;
-        if self.running.is_none() {
-            return false;
-        }
+    pub(super) fn begin(&mut self, attempt: InFlight) {
+        self.running = Some(attempt);
         self.seen += u32::from(self.sent);
         self.sent = false;
-        true
     }
 
     /// The error of a call whose last candidate is full.

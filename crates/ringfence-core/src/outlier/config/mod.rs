@@ -166,6 +166,14 @@ impl OutlierConfig {
         self
     }
 
+    /// Whether any cause is on.
+    #[must_use]
+    pub fn ejects(&self) -> bool {
+        self.consecutive_failures > 0
+            || self.consecutive_connect_failures > 0
+            || self.counts_rates()
+    }
+
     /// Failures in a row that eject an instance; zero: never.
     #[must_use]
     pub fn consecutive_failures(&self) -> u32 {

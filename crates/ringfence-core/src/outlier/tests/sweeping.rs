@@ -43,7 +43,11 @@ fn nobody_is_judged_by_what_is_switched_off() {
     assert!(with.counts_rates());
     let without = with.with_success_rate(None).with_failure_percentage(None);
     assert_eq!(without, half());
-    assert!(!without.counts_rates() && !OutlierConfig::off().counts_rates());
+    assert!(!without.counts_rates() && without.ejects());
+    let off = OutlierConfig::off();
+    assert!(!off.counts_rates() && !off.ejects());
+    assert!(off.with_consecutive_connect_failures(1).ejects());
+    assert!(off.with_success_rate(SuccessRateConfig::default()).ejects());
 }
 
 #[test]
