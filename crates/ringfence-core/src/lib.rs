@@ -35,7 +35,9 @@
 
 mod clip;
 mod config_error;
+mod damping;
 mod did_you_mean;
+mod health;
 mod instance;
 mod outlier;
 mod pool;
@@ -48,7 +50,9 @@ mod view;
 pub use self::{
     clip::clip,
     config_error::ConfigError,
+    damping::{FlapDamper, FlapDampingConfig, FlapMember},
     did_you_mean::did_you_mean,
+    health::{CheckRecord, HealthCheckConfig},
     instance::{
         Address, Health, Instance, InstanceBuilder, InstanceError, InstanceId, Scheme, TENANT_TAG,
         Tags, Weight,
