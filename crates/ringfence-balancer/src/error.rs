@@ -1,6 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
-use ringfence_core::StageOutcome;
+use ringfence_core::{ConfigError, StageOutcome};
 use ringfence_discovery::{DiscoveryError, RejectedRecord, ServiceKey};
 use thiserror::Error;
 
@@ -11,6 +11,21 @@ pub enum BuildError {
     /// There is no tokio runtime around the caller, so there is nothing to run the task on.
     #[error("a balancer must be built inside of a tokio runtime")]
     NoRuntime,
+    /// Settings do not go together.
+    #[error("the settings do not go together: {0}")]
+    Config(#[from] ConfigError),
+}
+
+/// A balancer could not be started, or has no instances to start with.
+#[derive(Debug, Clone, Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// It could not be built.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The registry did not answer in time, or does not know the service.
+    #[error(transparent)]
+    NotReady(#[from] PickError),
 }
 
 /// No instance could be chosen.

@@ -55,7 +55,8 @@
 //! | health and ejection move nobody else's keys | they are judged while walking the ring, which stays the same |
 //! | counts return to where they were taken | the guard holds the node, not its name |
 //! | nothing outlives the last handle | task, watch and sockets end; departed nodes end with their last attempt |
-//! | bounded memory | prepared routes ([`BalancerConfig::max_pools`]), wishes for them, outlier records, reports: each has a limit |
+//! | damping leaves enough | [`BalancerConfig::with_flap_damping`] keeps nobody out where fewer than `panic_threshold` per cent, or none, would be left |
+//! | bounded memory | prepared routes ([`BalancerConfig::max_pools`]), wishes for them, outlier records, reports, checks under way, flaps of departed instances: each has a limit |
 //!
 //! Two clients with the same settings that have seen the same snapshot choose the same candidates; what
 //! a client has learnt itself (ejections) and snapshots on their way may differ for a moment.
@@ -83,11 +84,15 @@ mod request;
 mod routes;
 mod seating;
 mod shared;
+mod start;
 mod status;
 mod task;
 
-pub use ringfence_core::{ConfigError, OutlierConfig, RetryBudgetConfig, RingConfig, TagRouting};
-pub use ringfence_discovery::{ServiceKey, WatchConfig};
+pub use ringfence_core::{
+    ConfigError, FlapDampingConfig, HealthCheckConfig, OutlierConfig, RetryBudgetConfig,
+    RingConfig, TagRouting,
+};
+pub use ringfence_discovery::{BoxFuture, Probe, ProbeError, ServiceKey, TcpProbe, WatchConfig};
 pub use ringfence_policy::{AuditSink, CompiledPolicy, MissingKey, PolicyContext};
 
 pub use self::{
@@ -96,10 +101,11 @@ pub use self::{
     config::BalancerConfig,
     current::Current,
     decision::{Candidate, Decision, IntoCandidates, MAX_CANDIDATES},
-    error::{BuildError, PickError},
+    error::{BuildError, PickError, StartError},
     node::{AttachmentKey, FailureKind, InFlight, Node, Outcome},
     observing::Suggestion,
     reload::{PolicyFault, PolicySourceStatus},
     request::PickRequest,
+    start::StartPolicy,
     status::{BalancerCounters, Status},
 };

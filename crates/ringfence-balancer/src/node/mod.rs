@@ -154,6 +154,11 @@ impl Node {
         self.withheld.set(why, withhold)
     }
 
+    /// Whether requests are withheld for this reason.
+    pub(crate) fn is_withheld(&self, why: Withheld) -> bool {
+        self.withheld.has(why)
+    }
+
     /// What a layer keeps with this node, made by `init` at the first call for the key. It is
     /// let go with the node, so connections that are kept here close when the instance is gone
     /// and its last attempt is over; and with the last clone of the key.

@@ -41,6 +41,10 @@ impl Withholdings {
         (before & bit != 0) != on
     }
 
+    pub(super) fn has(&self, why: Withheld) -> bool {
+        self.0.load(Ordering::Acquire) & why as u8 != 0
+    }
+
     pub(super) fn first(&self) -> Option<Withheld> {
         let bits = self.0.load(Ordering::Acquire);
         [Withheld::FailsChecks, Withheld::Damped, Withheld::Warming]
@@ -61,6 +65,7 @@ mod tests {
         assert!(!withheld.set(Withheld::Warming, true));
         assert!(withheld.set(Withheld::FailsChecks, true));
         assert_eq!(withheld.first(), Some(Withheld::FailsChecks));
+        assert!(withheld.has(Withheld::Warming) && !withheld.has(Withheld::Damped));
         assert!(withheld.set(Withheld::FailsChecks, false));
         assert_eq!(withheld.first(), Some(Withheld::Warming));
         assert!(!withheld.set(Withheld::Damped, false));

@@ -1,6 +1,8 @@
 //! The one task of a balancer: it owns all state that changes.
 
 mod changes;
+mod checks;
+mod damping;
 mod outliers;
 mod policies;
 mod publishing;
@@ -11,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ringfence_core::{OutlierDetector, RetryBudget, Snapshot, View};
+use ringfence_core::{FlapDamper, OutlierDetector, RetryBudget, Snapshot, View};
 use ringfence_discovery::{Event, Supervisor};
 use tokio::{
     sync::{mpsc, watch},
@@ -20,7 +22,8 @@ use tokio::{
 };
 use tracing::warn;
 
-use self::publishing::Plan;
+pub(crate) use self::checks::Checks;
+use self::{checks::next_check, publishing::Plan};
 use crate::{
     CompiledPolicy,
     merge::Merger,
@@ -48,6 +51,9 @@ pub(crate) struct Task {
     refused: Vec<NodeIdentity>,
     /// The log knows that the limits are reached.
     limit_told: bool,
+    /// Asks the instances themselves, where the balancer was told to.
+    checks: Option<Checks>,
+    damper: Option<FlapDamper<NodeIdentity>>,
     /// The policy in force.
     policy: Option<Arc<CompiledPolicy>>,
     /// Those that are set.
@@ -96,6 +102,8 @@ impl Task {
             failures,
             refused: Vec::new(),
             limit_told: false,
+            checks: None,
+            damper: config.flap_damping().copied().map(FlapDamper::new),
             policy,
             policies,
             reloader,
@@ -109,7 +117,13 @@ impl Task {
         }
     }
 
+    pub(crate) fn with_checks(mut self, checks: Option<Checks>) -> Self {
+        self.checks = checks;
+        self
+    }
+
     pub(crate) async fn run(mut self) {
+        self.shared.start.wanted().await;
         loop {
             let deadline = TokioInstant::from_std(self.deadline());
             let awaits_policy = self
@@ -119,12 +133,13 @@ impl Task {
             tokio::select! {
                 // What is due first: it moves its own deadline on, so it cannot starve the rest, while
                 // a registry that never stops talking could starve it. Then failing instances, which
-                // hurt requests now; each node has at most one report here. Then a new policy, of
+                // hurt requests now; each node has at most one report here; and results of checks, of which only so many run. Then a new policy, of
                 // which the newest alone counts. Then the registry, which
                 // waits for the first word of the policy's source, and that source. The wishes of requests last: whoever sends many tags must not delay a removal.
                 biased;
                 () = sleep_until(deadline) => self.timers().await,
                 Some(identity) = self.failures.recv() => self.failing(identity).await,
+                checked = next_check(&mut self.checks) => self.checked(checked).await,
                 Ok(()) = self.policies.changed() => self.policy_set().await,
                 event = self.supervisor.next(), if !awaits_policy => self.event(event).await,
                 policy = next_policy(&mut self.reloader) => self.policy_read(policy),
@@ -143,6 +158,8 @@ impl Task {
             Some(self.fold_at),
             self.merger.deadline(),
             self.detector.deadline(),
+            self.checks.as_ref().and_then(Checks::deadline),
+            damping::deadline(self.damper.as_ref()),
             self.prepare_at,
         ]
         .into_iter()
@@ -181,6 +198,10 @@ impl Task {
         if self.detector.deadline().is_some_and(|at| at <= now) {
             self.outliers_due(now).await;
         }
+        self.start_checks();
+        if damping::deadline(self.damper.as_ref()).is_some_and(|at| at <= now) {
+            self.damping_due().await;
+        }
         if self.prepare_at.is_some_and(|at| at <= now) {
             self.prepare_at = None;
             self.prepare_routes().await;
@@ -206,6 +227,7 @@ impl Task {
     fn update_report(&mut self) {
         self.report.watch = self.supervisor.status().clone();
         self.report.policy_source = self.reloader.as_ref().map(|r| r.status().clone());
+        self.report.checked = self.checks.as_ref().map_or(0, Checks::len);
         self.report.merged = self.merger.merged();
         self.report.routes_prepared = self.routes.prepared();
         self.report.routes_evicted = self.routes.evicted();

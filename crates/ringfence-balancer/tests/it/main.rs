@@ -7,7 +7,9 @@
 
 mod audit;
 mod consistency;
+mod damping;
 mod disk;
+mod health;
 mod keyless;
 mod lifecycle;
 mod load;
@@ -16,6 +18,7 @@ mod outlier;
 mod policy;
 mod policy_told;
 mod reload;
+mod start;
 mod support;
 mod told;
 mod updates;
