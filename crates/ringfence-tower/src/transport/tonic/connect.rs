@@ -42,21 +42,38 @@ impl Options {
         }
         Ok(target.attachment(&self.channels, || {
             let instance = target.instance();
-            self.connect(instance, target.service()).map_err(|error| {
-                let reason = Causes(&*error).to_string();
-                tracing::warn!(
-                    service = %target.service(),
-                    instance = %instance.id(),
-                    address = %instance.address(),
-                    reason,
-                    "instance cannot be called"
-                );
-                reason
-            })
+            self.connect(instance, target.service(), self.connections)
+                .map_err(|error| {
+                    let reason = Causes(&*error).to_string();
+                    tracing::warn!(
+                        service = %target.service(),
+                        instance = %instance.id(),
+                        address = %instance.address(),
+                        reason,
+                        "instance cannot be called"
+                    );
+                    reason
+                })
         }))
     }
 
-    fn connect(&self, instance: &Instance, service: &str) -> Result<Channels, BoxError> {
+    pub(super) fn own_channel(
+        &self,
+        instance: &Instance,
+        service: &str,
+    ) -> Result<Channel, BoxError> {
+        self.connect(instance, service, 1)?
+            .next()
+            .cloned()
+            .ok_or_else(|| "no connections".into())
+    }
+
+    fn connect(
+        &self,
+        instance: &Instance,
+        service: &str,
+        connections: usize,
+    ) -> Result<Channels, BoxError> {
         let name = self.authority.resolve(instance, service)?;
         let scheme = scheme(instance.scheme());
         let is_tls = scheme == Scheme::HTTPS;
@@ -75,7 +92,7 @@ impl Options {
             .build()?;
 
         let tally = Arc::default();
-        let channels = (0..self.connections)
+        let channels = (0..connections)
             .map(|_| {
                 let mut endpoint = Endpoint::from(uri.clone()).tcp_nodelay(true);
                 if let Some((interval, timeout)) = self.keepalive {
