@@ -18,10 +18,12 @@
 
 mod call;
 mod counters;
+mod fault;
 mod server;
 mod service;
 
 pub use call::Call;
+pub use fault::Fault;
 pub use pb::{EchoRequest, EchoResponse, echo_client::EchoClient};
 pub use server::EchoServer;
 

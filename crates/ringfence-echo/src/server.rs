@@ -4,18 +4,21 @@ use std::{
     sync::Arc,
 };
 
+use http::Response;
 use hyper::{body::Incoming, server::conn::http2, service::service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::watch,
+    sync::{Notify, watch},
     task::{JoinHandle, JoinSet},
+    time::sleep,
 };
-use tonic::codegen::Service;
+use tonic::{Status, codegen::Service};
 
 use crate::{
-    Call,
+    Call, Fault,
     counters::{CountedBody, Counters},
+    fault::{Faults, Reset},
     pb::echo_server::EchoServer as Grpc,
     service::EchoService,
 };
@@ -27,6 +30,7 @@ pub struct EchoServer {
     id: Arc<str>,
     address: SocketAddr,
     counters: Arc<Counters>,
+    faults: Arc<Faults>,
     phase: watch::Sender<Phase>,
     task: JoinHandle<()>,
 }
@@ -62,15 +66,23 @@ impl EchoServer {
         let address = listener.local_addr()?;
         let id: Arc<str> = id.as_ref().into();
         let counters = Arc::new(Counters::default());
+        let faults = Arc::new(Faults::default());
         let (phase, watched) = watch::channel(Phase::Serving);
         let service = EchoService {
             instance: Arc::clone(&id),
         };
-        let task = tokio::spawn(accept(listener, service, Arc::clone(&counters), watched));
+        let serving = Serving {
+            service,
+            counters: Arc::clone(&counters),
+            faults: Arc::clone(&faults),
+            phase: watched,
+        };
+        let task = tokio::spawn(accept(listener, serving));
         Ok(Self {
             id,
             address,
             counters,
+            faults,
             phase,
             task,
         })
@@ -118,6 +130,16 @@ impl EchoServer {
         self.counters.calls()
     }
 
+    /// Does this wrong with the requests that arrive from now on, until it is told otherwise.
+    pub fn set_fault(&self, fault: Fault) {
+        self.faults.current.send_replace(fault);
+    }
+
+    /// Says GOAWAY on each connection that is open now: running calls end, and further ones come on connections made anew.
+    pub fn go_away(&self) {
+        self.faults.go_aways.send_modify(|times| *times += 1);
+    }
+
     /// Stops accepting, says GOAWAY on each connection, lets running calls end, and returns when all have.
     ///
     /// # Cancel safety
@@ -159,21 +181,25 @@ impl fmt::Debug for EchoServer {
     }
 }
 
-async fn accept(
-    listener: TcpListener,
+/// What each connection needs of its server.
+#[derive(Clone)]
+struct Serving {
     service: EchoService,
     counters: Arc<Counters>,
+    faults: Arc<Faults>,
     phase: watch::Receiver<Phase>,
-) {
+}
+
+async fn accept(listener: TcpListener, serving: Serving) {
     let mut connections = JoinSet::new();
-    let mut ended = phase.clone();
+    let mut ended = serving.phase.clone();
     loop {
         tokio::select! {
             _ = ended.wait_for(|phase| *phase != Phase::Serving) => break,
             accepted = listener.accept() => {
                 // Accepting fails for reasons of the peer or of a full descriptor table; both pass.
                 if let Ok((stream, _)) = accepted {
-                    connections.spawn(connection(stream, service.clone(), Arc::clone(&counters), phase.clone()));
+                    connections.spawn(serving.clone().connection(stream));
                 }
             }
             Some(_) = connections.join_next() => {}
@@ -183,39 +209,71 @@ async fn accept(
     while connections.join_next().await.is_some() {}
 }
 
-async fn connection(
-    stream: TcpStream,
-    service: EchoService,
-    counters: Arc<Counters>,
-    phase: watch::Receiver<Phase>,
-) {
-    let (number, _open) = counters.connection();
-    // Small answers must not wait for the peer's delayed acknowledgement. Failing to set it costs only latency.
-    let _ = stream.set_nodelay(true);
-    let answer = service_fn(move |request: http::Request<Incoming>| {
-        let in_flight = counters.request(Call::new(&request, number));
-        let response = Grpc::new(service.clone()).call(request);
-        async move {
-            let response = response.await;
-            response.map(|response| response.map(|body| CountedBody { body, in_flight }))
-        }
-    });
-    let executor = KilledWith(phase.clone());
-    let serving = http2::Builder::new(executor).serve_connection(TokioIo::new(stream), answer);
-    let mut serving = std::pin::pin!(serving);
-    let (mut drained, mut killed) = (phase.clone(), phase);
-    let mut draining = false;
-    loop {
-        tokio::select! {
-            // Killed outranks all: nothing more may be written then.
-            biased;
-            _ = killed.wait_for(|phase| *phase == Phase::Killed) => return,
-            _ = drained.wait_for(|phase| *phase != Phase::Serving), if !draining => {
-                serving.as_mut().graceful_shutdown();
-                draining = true;
+impl Serving {
+    async fn connection(self, stream: TcpStream) {
+        let (number, _open) = self.counters.connection();
+        // Small answers must not wait for the peer's delayed acknowledgement. Failing to set it costs only latency.
+        let _ = stream.set_nodelay(true);
+        let reset = Arc::new(Notify::new());
+        let (mut drained, mut killed) = (self.phase.clone(), self.phase.clone());
+        let mut told_to_go = self.faults.go_aways.subscribe();
+        let executor = KilledWith(self.phase.clone());
+        let answer = service_fn({
+            let reset = Arc::clone(&reset);
+            move |request| self.answer(request, number, &reset)
+        });
+        let serving = http2::Builder::new(executor).serve_connection(TokioIo::new(stream), answer);
+        let mut serving = std::pin::pin!(serving);
+        let mut draining = false;
+        loop {
+            tokio::select! {
+                // Killed outranks all: nothing more may be written then.
+                biased;
+                _ = killed.wait_for(|phase| *phase == Phase::Killed) => return,
+                () = reset.notified() => return,
+                _ = drained.wait_for(|phase| *phase != Phase::Serving), if !draining => {
+                    serving.as_mut().graceful_shutdown();
+                    draining = true;
+                }
+                Ok(()) = told_to_go.changed(), if !draining => {
+                    serving.as_mut().graceful_shutdown();
+                    draining = true;
+                }
+                // How a connection ended is the client's business.
+                _ = serving.as_mut() => return,
             }
-            // How a connection ended is the client's business.
-            _ = serving.as_mut() => return,
+        }
+    }
+
+    fn answer(
+        &self,
+        request: http::Request<Incoming>,
+        connection: u64,
+        reset: &Arc<Notify>,
+    ) -> impl Future<Output = Result<Response<CountedBody<tonic::body::Body>>, Reset>> + use<> {
+        let in_flight = self.counters.request(Call::new(&request, connection));
+        let fault = *self.faults.current.borrow();
+        let mut service = Grpc::new(self.service.clone());
+        let reset = Arc::clone(reset);
+        async move {
+            match fault {
+                Fault::None => {}
+                Fault::Slow(delay) => sleep(delay).await,
+                Fault::Status(code) => {
+                    let body = Status::new(code, "told to say so").into_http();
+                    return Ok(body.map(|body| CountedBody { body, in_flight }));
+                }
+                Fault::ResetStream => return Err(Reset),
+                Fault::CutConnection => {
+                    reset.notify_one();
+                    return Err(Reset);
+                }
+            }
+            let response = match service.call(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            };
+            Ok(response.map(|body| CountedBody { body, in_flight }))
         }
     }
 }

@@ -21,11 +21,10 @@ pub(super) enum Cost {
 }
 
 impl Cost {
-    pub(super) fn after(failure: Failure, sent: bool) -> Self {
-        if failure == Failure::Connect || !sent {
-            Self::Nothing
-        } else {
-            Self::Budget
+    fn after(failure: Failure) -> Self {
+        match failure {
+            Failure::Connect | Failure::ConnectionClosed => Self::Nothing,
+            _ => Self::Budget,
         }
     }
 }
@@ -36,6 +35,8 @@ pub(super) enum Failed {
     Attempt {
         failure: Failure,
         outcome: Outcome,
+        /// Of the next attempt.
+        cost: Cost,
         error: BoxError,
     },
     /// No instance could have served it.
@@ -53,11 +54,39 @@ impl Failed {
             Failure::Connect => Outcome::Failure(FailureKind::Connect),
             Failure::Unprocessed | Failure::Broken => Outcome::Failure(FailureKind::Reset),
             Failure::Timeout => Outcome::Failure(FailureKind::Timeout),
-            Failure::Local => Outcome::Neutral,
+            Failure::Local | Failure::ConnectionClosed => Outcome::Neutral,
         };
         Self::Attempt {
             failure,
             outcome,
+            cost: Cost::after(failure),
+            error,
+        }
+    }
+
+    /// The connection broke that had been idle: its peer may close it at any time, and is not to blame for that.
+    pub(super) fn on_idle_connection(self) -> Self {
+        match self {
+            Self::Attempt {
+                failure: Failure::Broken,
+                error,
+                ..
+            } => Self::Attempt {
+                failure: Failure::Broken,
+                outcome: Outcome::Neutral,
+                cost: Cost::Nothing,
+                error,
+            },
+            other => other,
+        }
+    }
+
+    /// No answer in time.
+    pub(super) fn timed_out(error: BoxError) -> Self {
+        Self::Attempt {
+            failure: Failure::Timeout,
+            outcome: Outcome::Failure(FailureKind::Timeout),
+            cost: Cost::Budget,
             error,
         }
     }
@@ -73,6 +102,7 @@ impl Failed {
         Self::Attempt {
             failure,
             outcome,
+            cost: Cost::Nothing,
             error,
         }
     }

@@ -26,9 +26,9 @@ use self::in_hand::InHand;
 use self::pass::pass;
 use self::trail::Trail;
 use crate::body::{Limit, RequestBody, ResponseBody};
-use crate::classify::{Failure, Verdict};
+use crate::classify::Verdict;
 use crate::error::{Error, ErrorKind};
-use crate::retry::Idempotent;
+use crate::retry::{Idempotent, RetryPolicy};
 use crate::settings::Settings;
 use crate::transport::Transport;
 use crate::{RoutingKey, deadline};
@@ -162,10 +162,10 @@ impl<S> Call<'_, S> {
                 Err(Failed::Attempt {
                     failure,
                     outcome,
+                    cost,
                     error,
                 }) => {
-                    let cost = Cost::after(failure, trail.is_sent());
-                    if matches!(failure, Failure::Connect | Failure::Unprocessed) {
+                    if RetryPolicy::is_surely_unprocessed(failure) {
                         trail.not_sent();
                     }
                     trail.ended_with(outcome, &*error);

@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 
 use http::{Request, Response};
-use ringfence_balancer::{Candidate, FailureKind, Outcome};
+use ringfence_balancer::Candidate;
 use tokio::time::Instant;
 use tower_service::Service as _;
 
@@ -41,23 +41,30 @@ impl<S> Call<'_, S> {
         let target = Target::new(candidate, balancer.service().name(), authority, origins);
         let timeout = retry.per_try_timeout();
         let limit = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let before = limit.and_then(|_| self.transport.connections(&target));
+        let before = self.transport.connections(&target);
         let answer = until(limit, self.send(&target, delayed, in_hand, trail)).await;
-        answer.unwrap_or_else(|| {
-            let error = AttemptTimeout(timeout.unwrap_or_default()).into();
-            let after = before.and_then(|_| self.transport.connections(&target));
-            let has_connected = before
-                .zip(after)
-                .is_none_or(|(before, after)| before.may_have_sent(after));
-            Err(match (trail.is_sent(), has_connected) {
-                (true, true) => Failed::Attempt {
-                    failure: Failure::Timeout,
-                    outcome: Outcome::Failure(FailureKind::Timeout),
-                    error,
-                },
-                (true, false) => Failed::unsent(Failure::Connect, error),
-                (false, _) => Failed::unsent(Failure::Unprocessed, error),
-            })
+        if let Some(Ok(response)) = answer {
+            return Ok(response);
+        }
+        let after = before.and_then(|_| self.transport.connections(&target));
+        let connections = before.zip(after);
+        Err(match answer {
+            Some(Err(failed))
+                if connections.is_some_and(|(before, after)| before.was_idle(after)) =>
+            {
+                failed.on_idle_connection()
+            }
+            Some(Err(failed)) => failed,
+            _ => {
+                let error = AttemptTimeout(timeout.unwrap_or_default()).into();
+                let has_connected =
+                    connections.is_none_or(|(before, after)| before.may_have_sent(after));
+                match (trail.is_sent(), has_connected) {
+                    (true, true) => Failed::timed_out(error),
+                    (true, false) => Failed::unsent(Failure::Connect, error),
+                    (false, _) => Failed::unsent(Failure::Unprocessed, error),
+                }
+            }
         })
     }
 

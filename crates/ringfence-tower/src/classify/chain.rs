@@ -67,7 +67,7 @@ fn io_link(error: &io::Error) -> Option<Failure> {
 fn hyper_link(error: &hyper::Error) -> Option<Failure> {
     if error.is_canceled() {
         // Dropped from the queue of its connection, before any of it was written.
-        return Some(Failure::Unprocessed);
+        return Some(Failure::ConnectionClosed);
     }
     if error.is_timeout() {
         return Some(Failure::Timeout);
@@ -82,7 +82,10 @@ fn h2_link(error: &h2::Error) -> Option<Failure> {
     // h2 gives the peer's GOAWAY only to streams above the last processed one and to streams that
     // were never opened; the streams below it go on.
     if error.is_go_away() && error.is_remote() {
-        return Some(Failure::Unprocessed);
+        return Some(match error.reason() {
+            Some(h2::Reason::NO_ERROR) => Failure::ConnectionClosed,
+            _ => Failure::Unprocessed,
+        });
     }
     if error.is_reset() && error.is_remote() && error.reason() == Some(h2::Reason::REFUSED_STREAM) {
         return Some(Failure::Unprocessed);

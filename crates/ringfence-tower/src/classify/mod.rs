@@ -20,6 +20,9 @@ pub enum Failure {
     Connect,
     /// The instance, or the client before it, refused the request before it was processed.
     Unprocessed,
+    /// The connection was closed in peace before the request was processed: it was found closed before anything was written, or
+    /// the instance said `GOAWAY` without an error. It says nothing about the instance.
+    ConnectionClosed,
     /// The connection or the stream broke; the request may have been processed.
     Broken,
     /// No answer in time; the request may have been processed.

@@ -41,7 +41,7 @@ enum Mode {
 /// | what happened | the request hops |
 /// |---|---|
 /// | no connection could be made, or the request was not sent | always |
-/// | surely not processed: `REFUSED_STREAM`, `GOAWAY` below this stream | always |
+/// | surely not processed: `REFUSED_STREAM`, `GOAWAY` below this stream, a connection found closed | always |
 /// | reset, broken connection, per-try timeout | if idempotent |
 /// | HTTP 502, 503, 504, gRPC `UNAVAILABLE` before any message | if idempotent |
 /// | anything else, or once a response was handed to the caller | never |
@@ -183,12 +183,22 @@ impl RetryPolicy {
             || self.idempotent.as_ref().is_some_and(|allows| allows(head))
     }
 
+    /// Whether an instance that failed in this way did nothing with the request.
+    pub(crate) fn is_surely_unprocessed(failure: Failure) -> bool {
+        matches!(
+            failure,
+            Failure::Connect | Failure::Unprocessed | Failure::ConnectionClosed
+        )
+    }
+
     /// Whether an attempt that failed in this way may hop.
     pub(crate) fn allows(&self, failure: Failure, idempotent: bool) -> bool {
+        if Self::is_surely_unprocessed(failure) {
+            return self.may_hop();
+        }
         match failure {
-            Failure::Connect | Failure::Unprocessed => self.may_hop(),
-            Failure::Broken | Failure::Timeout => idempotent,
             Failure::Local => false,
+            _ => idempotent,
         }
     }
 }

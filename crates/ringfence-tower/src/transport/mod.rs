@@ -119,8 +119,8 @@ pub trait Transport<B>: Clone + Send + 'static {
     /// What is known of the connections to an instance; `None` (the default) where nothing is.
     ///
     /// An attempt that ran out of time while it waited for a connection was surely not sent, so every request may hop then,
-    /// and nothing of the retry budget is used. Called before an attempt with a limit and after it ran out, so it must be
-    /// cheap.
+    /// and nothing of the retry budget is used. One whose connection had been closed while it was idle says nothing about the
+    /// instance, and costs nothing either. Called before each attempt and after it failed, so it must be cheap.
     fn connections(&self, target: &Target<'_>) -> Option<Connections> {
         let _ = target;
         None

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
-use hyper::rt::{Read, ReadBufCursor, Write};
-use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::transport::Connections;
@@ -17,6 +16,8 @@ use crate::transport::Connections;
 pub(super) struct Tally {
     open: AtomicUsize,
     made: AtomicU64,
+    /// Reads that brought something.
+    reads: AtomicU64,
 }
 
 impl Tally {
@@ -24,26 +25,26 @@ impl Tally {
         // Whoever is among those made is open already, and whoever is not yet will be: none is missed.
         let made = self.made.load(Ordering::Acquire);
         let open = self.open.load(Ordering::Acquire);
-        Connections::new(open, made)
+        Connections::new(open, made).with_reads(self.reads.load(Ordering::Acquire))
     }
 }
 
 /// A connection that is in the tally until it is dropped.
 #[derive(Debug)]
 pub(super) struct Counted {
-    io: TokioIo<TcpStream>,
+    stream: TcpStream,
     tally: Arc<Tally>,
 }
 
 impl Counted {
-    pub(super) fn new(io: TokioIo<TcpStream>, tally: Arc<Tally>) -> Self {
+    pub(super) fn new(stream: TcpStream, tally: Arc<Tally>) -> Self {
         tally.open.fetch_add(1, Ordering::AcqRel);
         tally.made.fetch_add(1, Ordering::AcqRel);
-        Self { io, tally }
+        Self { stream, tally }
     }
 
-    fn io(self: Pin<&mut Self>) -> Pin<&mut TokioIo<TcpStream>> {
-        Pin::new(&mut self.get_mut().io)
+    fn stream(self: Pin<&mut Self>) -> Pin<&mut TcpStream> {
+        Pin::new(&mut self.get_mut().stream)
     }
 }
 
@@ -53,35 +54,40 @@ impl Drop for Counted {
     }
 }
 
-impl Read for Counted {
+impl AsyncRead for Counted {
     fn poll_read(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        buf: ReadBufCursor<'_>,
+        buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.io().poll_read(cx, buf)
+        let before = buf.filled().len();
+        let polled = self.as_mut().stream().poll_read(cx, buf);
+        if buf.filled().len() > before {
+            self.tally.reads.fetch_add(1, Ordering::AcqRel);
+        }
+        polled
     }
 }
 
-impl Write for Counted {
+impl AsyncWrite for Counted {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.io().poll_write(cx, buf)
+        self.stream().poll_write(cx, buf)
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.io().poll_flush(cx)
+        self.stream().poll_flush(cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.io().poll_shutdown(cx)
+        self.stream().poll_shutdown(cx)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.io.is_write_vectored()
+        self.stream.is_write_vectored()
     }
 
     fn poll_write_vectored(
@@ -89,6 +95,6 @@ impl Write for Counted {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.io().poll_write_vectored(cx, bufs)
+        self.stream().poll_write_vectored(cx, bufs)
     }
 }

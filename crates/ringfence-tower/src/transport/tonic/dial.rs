@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use http::Uri;
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioIo;
 use tokio::time::{self, Instant};
 use tonic::transport::Endpoint;
 use tower_service::Service;
@@ -101,7 +102,7 @@ impl Dialer {
         self.pause.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn dial(mut self) -> Result<Counted, DialError> {
+    async fn dial(mut self) -> Result<TokioIo<Counted>, DialError> {
         if let Some(error) = self.pause().current(Instant::now()) {
             return Err(error);
         }
@@ -109,7 +110,8 @@ impl Dialer {
         let cause = match dialled {
             Ok(Ok(connection)) => {
                 *self.pause() = Pause::default();
-                return Ok(Counted::new(connection, self.tally));
+                let counted = Counted::new(connection.into_inner(), self.tally);
+                return Ok(TokioIo::new(counted));
             }
             Ok(Err(error)) => Cause::Connect(error.into()),
             Err(_elapsed) => Cause::Timeout(self.timeout),
@@ -139,9 +141,9 @@ impl Pause {
 }
 
 impl Service<Uri> for Dialer {
-    type Response = Counted;
+    type Response = TokioIo<Counted>;
     type Error = DialError;
-    type Future = Pin<Box<dyn Future<Output = Result<Counted, DialError>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, DialError>> + Send>>;
 
     fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), DialError>> {
         Poll::Ready(Ok(()))
