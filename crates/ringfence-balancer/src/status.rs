@@ -62,7 +62,7 @@ pub struct Status {
     pub failing_checks: usize,
     /// Instances that [flap damping](crate::BalancerConfig::with_flap_damping) keeps out.
     pub damped: usize,
-    /// Instances whose penalty for flapping was above the threshold and has not fallen far enough; some may be used all the same,
+    /// Instances that serve again and whose penalty for flapping has not fallen far enough yet; some may be used all the same,
     /// because too few would be left.
     pub suppressed: usize,
     /// Pools that have a ring.

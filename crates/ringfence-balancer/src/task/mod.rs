@@ -133,9 +133,10 @@ impl Task {
             tokio::select! {
                 // What is due first: it moves its own deadline on, so it cannot starve the rest, while
                 // a registry that never stops talking could starve it. Then failing instances, which
-                // hurt requests now; each node has at most one report here; and results of checks, of which only so many run. Then a new policy, of
-                // which the newest alone counts. Then the registry, which
-                // waits for the first word of the policy's source, and that source. The wishes of requests last: whoever sends many tags must not delay a removal.
+                // hurt requests now; each node has at most one report here. Then results of checks, of which
+                // only so many run. Then a new policy, of which the newest alone counts. Then the registry,
+                // which waits for the first word of the policy's source, and that source. The wishes of
+                // requests last: whoever sends many tags must not delay a removal.
                 biased;
                 () = sleep_until(deadline) => self.timers().await,
                 Some(identity) = self.failures.recv() => self.failing(identity).await,

@@ -21,7 +21,7 @@ fn builder(source: &ScriptedDiscovery, policy: StartPolicy) -> BalancerBuilder {
     Balancer::builder(source.clone(), service()).with_config(config)
 }
 
-fn is_not_ready<T>(result: Result<T, PickError>) -> bool {
+fn is_not_ready<T>(result: &Result<T, PickError>) -> bool {
     matches!(result, Err(PickError::NotReady { .. }))
 }
 
@@ -32,7 +32,7 @@ async fn the_first_callers_wait_by_default() {
         .build()
         .expect("built");
     let start = Instant::now();
-    assert!(is_not_ready(balancer.ready().await));
+    assert!(is_not_ready(&balancer.ready().await));
     assert_eq!(start.elapsed(), Duration::from_secs(5));
     let late = tokio::spawn({
         let balancer = balancer.clone();
@@ -55,7 +55,7 @@ async fn nothing_is_asked_of_the_registry_before_a_request_wants_it() {
         let _ = balancer.status();
         assert_eq!((source.watches(), source.fetches()), (0, 0));
         if by_pick {
-            assert!(is_not_ready(balancer.pick(&PickRequest::new())));
+            assert!(is_not_ready(&balancer.pick(&PickRequest::new())));
             settle().await;
         } else {
             balancer.ready().await.expect("ready");
@@ -78,7 +78,7 @@ async fn early_callers_fail_at_once_where_that_is_wanted() {
     let source = ScriptedDiscovery::new();
     let balancer = builder(&source, StartPolicy::Fail).build().expect("built");
     let start = Instant::now();
-    assert!(is_not_ready(balancer.ready().await));
+    assert!(is_not_ready(&balancer.ready().await));
     assert_eq!(start.elapsed(), Duration::ZERO);
     source.push_instances([instance(1)]);
     settle().await;
@@ -173,7 +173,7 @@ async fn the_copy_on_disk_serves_without_waiting_for_the_registry() {
     let waits = with_copies(&source, &dir, StartPolicy::Wait)
         .build()
         .expect("built");
-    assert!(is_not_ready(waits.ready().await));
+    assert!(is_not_ready(&waits.ready().await));
     drop(waits);
     let start = Instant::now();
     let balancer = with_copies(&source, &dir, StartPolicy::UseDiskSnapshot)
@@ -207,7 +207,7 @@ async fn the_copy_on_disk_serves_without_waiting_for_the_registry() {
         .build()
         .expect("built");
     let start = Instant::now();
-    assert!(is_not_ready(balancer.ready().await));
+    assert!(is_not_ready(&balancer.ready().await));
     assert_eq!(start.elapsed(), Duration::from_secs(5));
     // The status is renewed with each turn of the task.
     tokio::time::sleep(Duration::from_secs(30)).await;

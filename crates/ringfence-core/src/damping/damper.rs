@@ -119,7 +119,7 @@ impl<K: Clone + Eq + Hash> FlapDamper<K> {
         self.flaps
     }
 
-    /// Members whose penalty is or was above the threshold and has not fallen far enough; those that the floor lets in included.
+    /// Members that serve again and whose penalty has not fallen far enough yet; those that the floor lets in included.
     #[must_use]
     pub fn suppressed(&self) -> usize {
         self.suppressed

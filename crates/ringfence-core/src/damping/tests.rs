@@ -1,3 +1,8 @@
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests need some time to start from"
+)]
+
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;

@@ -46,9 +46,9 @@ impl Checks {
     }
 
     /// Takes a result in. Returns whether the instance went up or down.
-    fn take(&mut self, identity: NodeIdentity, result: &Result<(), CheckFault>) -> bool {
+    fn take(&mut self, identity: &NodeIdentity, result: &Result<(), CheckFault>) -> bool {
         let (now, draw) = (now(), fastrand::f64());
-        let Some(row) = self.rows.get_mut(&identity) else {
+        let Some(row) = self.rows.get_mut(identity) else {
             return false;
         };
         let wait = if row.record.is_checked() {
@@ -70,7 +70,7 @@ impl Checks {
         }
         let at = (row.started + wait).max(now);
         let next = self.enqueue(identity.clone(), at);
-        if let Some(row) = self.rows.get_mut(&identity) {
+        if let Some(row) = self.rows.get_mut(identity) {
             row.next = next;
         }
         flipped
@@ -113,7 +113,7 @@ impl Task {
             Err(CheckFault::TimedOut) => (&mut report.checks_timed_out, &mut report.checks_lost),
         };
         *counter += 1;
-        let flipped = checks.take(identity, &result);
+        let flipped = checks.take(&identity, &result);
         *flips += u64::from(flipped);
         flipped
     }
