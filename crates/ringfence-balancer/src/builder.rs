@@ -1,5 +1,6 @@
 use std::{fmt, sync::Arc};
 
+use ringfence_core::Severity;
 use ringfence_discovery::{Discovery, DocumentSource, Probe, ServiceKey, Supervisor};
 use ringfence_policy::{AuditSink, Comparison};
 use tokio::{runtime::Handle, sync::watch};
@@ -216,9 +217,20 @@ impl BalancerBuilder {
     /// enabled. Returns at once; the first view comes later, see [`Balancer::ready`].
     ///
     /// # Errors
-    /// [`BuildError::NoRuntime`] outside of a tokio runtime; [`BuildError::Config`] for
-    /// [`StartPolicy::UseDiskSnapshot`] without disk snapshots.
+    /// [`BuildError::NoRuntime`] outside of a tokio runtime; [`BuildError::Config`] where settings cannot work together;
+    /// [`BuildError::NoCopies`] for [`StartPolicy::UseDiskSnapshot`] without disk snapshots.
     pub fn build(self) -> Result<Balancer, BuildError> {
+        let (errors, warnings): (Vec<_>, Vec<_>) = self
+            .config
+            .findings()
+            .into_iter()
+            .partition(|finding| finding.severity() == Severity::Error);
+        if !errors.is_empty() {
+            return Err(BuildError::Config(errors));
+        }
+        for finding in warnings {
+            tracing::warn!(service = %self.service, code = finding.code(), "{}", finding.message());
+        }
         let runtime = Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
         let mut watch = self.config.watch().clone();
         if self.config.start_policy() == StartPolicy::UseDiskSnapshot {

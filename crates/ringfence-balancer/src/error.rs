@@ -1,6 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
-use ringfence_core::{ConfigError, StageOutcome};
+use ringfence_core::{ConfigError, ConfigFinding, StageOutcome};
 use ringfence_discovery::{DiscoveryError, RejectedRecord, ServiceKey};
 use thiserror::Error;
 
@@ -11,9 +11,12 @@ pub enum BuildError {
     /// There is no tokio runtime around the caller, so there is nothing to run the task on.
     #[error("a balancer must be built inside of a tokio runtime")]
     NoRuntime,
-    /// Settings do not go together.
-    #[error("the settings do not go together: {0}")]
-    Config(#[from] ConfigError),
+    /// Settings do not go together: see [`BalancerConfig::findings`](crate::BalancerConfig::findings).
+    #[error("{}", findings_text(.0))]
+    Config(Vec<ConfigFinding>),
+    /// [`StartPolicy::UseDiskSnapshot`](crate::StartPolicy::UseDiskSnapshot) where no copies are kept on disk.
+    #[error("the start policy wants a copy on disk: {0}")]
+    NoCopies(#[from] ConfigError),
 }
 
 /// A balancer could not be started, or has no instances to start with.
@@ -26,6 +29,11 @@ pub enum StartError {
     /// The registry did not answer in time, or does not know the service.
     #[error(transparent)]
     NotReady(#[from] PickError),
+}
+
+fn findings_text(findings: &[ConfigFinding]) -> String {
+    let texts: Vec<_> = findings.iter().map(ToString::to_string).collect();
+    texts.join("; ")
 }
 
 /// No instance could be chosen.

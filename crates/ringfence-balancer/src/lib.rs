@@ -71,6 +71,7 @@ mod counter;
 mod current;
 mod decision;
 mod error;
+mod findings;
 mod handle;
 mod keyless;
 mod lints;
@@ -89,8 +90,8 @@ mod status;
 mod task;
 
 pub use ringfence_core::{
-    ConfigError, FlapDampingConfig, HealthCheckConfig, OutlierConfig, RetryBudgetConfig,
-    RingConfig, TagRouting,
+    ConfigError, ConfigFinding, FlapDampingConfig, HealthCheckConfig, OutlierConfig,
+    RetryBudgetConfig, RingConfig, TagRouting,
 };
 pub use ringfence_discovery::{BoxFuture, Probe, ProbeError, ServiceKey, TcpProbe, WatchConfig};
 pub use ringfence_policy::{AuditSink, CompiledPolicy, MissingKey, PolicyContext};

@@ -37,6 +37,7 @@ mod clip;
 mod config_error;
 mod damping;
 mod did_you_mean;
+mod finding;
 mod health;
 mod instance;
 mod outlier;
@@ -52,6 +53,7 @@ pub use self::{
     config_error::ConfigError,
     damping::{FlapDamper, FlapDampingConfig, FlapMember},
     did_you_mean::did_you_mean,
+    finding::{ConfigFinding, FindingRule, Severity},
     health::{CheckRecord, HealthCheckConfig},
     instance::{
         Address, Health, Instance, InstanceBuilder, InstanceError, InstanceId, Scheme, TENANT_TAG,

@@ -4,6 +4,7 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use http::{
 };
 use http_body::Body;
 use http_body_util::{BodyExt, Full};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use tower_service::Service;
 
 /// A tower service that catches misuse of readiness: its clones are never ready, and calling one that is not panics.
@@ -55,6 +56,8 @@ pub enum ProbeAnswer {
     Headed(StatusCode, &'static str, &'static str),
     /// Fails with an I/O error of this kind, without reading the body.
     Fail(io::ErrorKind),
+    /// Reads the request's body, waits, and then answers with this status and an empty body.
+    Slow(Duration, StatusCode),
     /// Never answers.
     Hang,
 }
@@ -231,7 +234,7 @@ where
         Box::pin(async move {
             let mut headers = HeaderMap::new();
             let status = match answer {
-                ProbeAnswer::Status(status) => status,
+                ProbeAnswer::Status(status) | ProbeAnswer::Slow(_, status) => status,
                 ProbeAnswer::Grpc(code) => {
                     let grpc = HeaderValue::from_static("application/grpc");
                     headers.insert(CONTENT_TYPE, grpc);
@@ -250,6 +253,9 @@ where
             if let Some(call) = lock(&shared).calls.get_mut(index) {
                 call.trailers = collected.trailers().cloned();
                 call.body = Some(collected.to_bytes());
+            }
+            if let ProbeAnswer::Slow(delay, _) = answer {
+                sleep(delay).await;
             }
             let mut response = Response::new(Full::default());
             *response.status_mut() = status;

@@ -96,11 +96,18 @@ impl RingfenceLayer {
     /// what fits; a client that is bound to one address, such as a tonic `Channel`, does not.
     #[must_use]
     pub fn wrap<S>(&self, transport: S) -> Ringfence<S> {
+        self.settings.tell_of_findings();
         Ringfence::new(transport, Arc::clone(&self.settings))
     }
 
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
-        change(Arc::make_mut(&mut self.settings));
+        let settings = Arc::make_mut(&mut self.settings);
+        change(settings);
+        settings.findings_told = Arc::default();
         self
     }
 }

@@ -85,6 +85,7 @@ mod body;
 mod classify;
 mod deadline;
 mod error;
+mod findings;
 mod head;
 mod key;
 mod layer;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use ringfence_balancer::{AttachmentKey, Balancer};
 use ringfence_policy::{CompiledPolicy, Mode};
@@ -28,6 +28,8 @@ pub(crate) struct Settings {
     pub(crate) authority: Authority,
     pub(crate) classifier: Arc<dyn Classify>,
     pub(crate) origins: AttachmentKey<Result<Origin, String>>,
+    /// Whether the log knows what does not go together.
+    pub(crate) findings_told: Arc<AtomicBool>,
     /// Fingerprint of the policy that [`tell_of_unused_keys`](Self::tell_of_unused_keys) looked at last.
     looked_at: Arc<AtomicU64>,
 }
@@ -44,6 +46,7 @@ impl Settings {
             authority: Authority::Instance,
             classifier: Arc::new(DefaultClassifier),
             origins: AttachmentKey::unique(),
+            findings_told: Arc::default(),
             looked_at: Arc::default(),
         }
     }

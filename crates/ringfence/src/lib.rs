@@ -68,14 +68,15 @@ pub use {tower_layer, tower_service};
 
 pub use self::{
     balancer::{
-        Balancer, BalancerBuilder, BalancerConfig, BuildError, Candidate, ConfigError, Decision,
-        FailureKind, FlapDampingConfig, HealthCheckConfig, InFlight, MissingKey, Outcome,
-        OutlierConfig, PickError, PickRequest, Probe, ProbeError, RetryBudgetConfig, StartError,
-        StartPolicy, TcpProbe,
+        Balancer, BalancerBuilder, BalancerConfig, BuildError, Candidate, ConfigError,
+        ConfigFinding, Decision, FailureKind, FlapDampingConfig, HealthCheckConfig, InFlight,
+        MissingKey, Outcome, OutlierConfig, PickError, PickRequest, Probe, ProbeError,
+        RetryBudgetConfig, StartError, StartPolicy, TcpProbe,
     },
     core::{
         Address, Attribute, Fallback, Health, Instance, InstanceBuilder, InstanceError, InstanceId,
-        Match, RequestTags, RingConfig, Scheme, Snapshot, TagRouting, TagRule, View, Weight,
+        Match, RequestTags, RingConfig, Scheme, Severity, Snapshot, TagRouting, TagRule, View,
+        Weight,
     },
     discovery::{Discovery, MemoryRegistry, ServiceKey, StaticDiscovery, WatchConfig},
     policy::{

@@ -220,7 +220,7 @@ async fn a_copy_cannot_be_used_where_none_is_kept() {
     let built = builder(&source, StartPolicy::UseDiskSnapshot)
         .build()
         .map(|_| ());
-    let Err(BuildError::Config(error)) = built else {
+    let Err(BuildError::NoCopies(error)) = built else {
         panic!("{built:?}")
     };
     assert_eq!(error.field(), "disk_snapshots");

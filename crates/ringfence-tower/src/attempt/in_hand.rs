@@ -45,6 +45,13 @@ impl<B: RequestBody> InHand<B> {
         self.request.is_some() || self.again.is_some()
     }
 
+    /// The same request for an attempt beside the one that is running.
+    pub(super) fn beside(&mut self) -> Option<Self> {
+        let (saved, replay) = self.again.as_mut()?;
+        let body = replay.beside()?;
+        Some(Self::new(saved.restore()?, body))
+    }
+
     /// Makes the request anew unless it was never taken out. False if that is not possible; then an
     /// attempt that is still running keeps its body.
     pub(super) fn refill(&mut self) -> bool {

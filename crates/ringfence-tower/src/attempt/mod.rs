@@ -2,6 +2,7 @@
 
 mod choose;
 mod failed;
+mod hedge;
 mod in_hand;
 mod mark;
 mod one;
@@ -137,16 +138,24 @@ impl<S> Call<'_, S> {
         // Whether `grpc-timeout` says too much by now.
         let mut delayed = waited;
         while let Some(candidate) = candidates.next() {
-            let further = candidates.len();
-            if further == 0 {
+            if candidates.len() == 0 {
                 in_hand.is_last();
             }
             trail.begin(candidate);
-            let pause = match self.attempt(candidate, delayed, &mut in_hand, trail).await {
+            let ended = self.attempt_or_hedge(
+                candidate,
+                &mut candidates,
+                idempotent,
+                delayed,
+                &mut in_hand,
+                trail,
+            );
+            let pause = match ended.await {
                 Ok(response) => {
                     let verdict = self.judge(&response);
                     let pause = self.pause_after(&response, verdict, idempotent, trail);
                     let allowed = pause.is_some();
+                    let further = candidates.len();
                     if self
                         .hop(allowed, Cost::Budget, further, &mut in_hand)
                         .is_err()
@@ -170,6 +179,7 @@ impl<S> Call<'_, S> {
                     }
                     trail.ended_with(outcome, &*error);
                     let allowed = self.settings.retry.allows(failure, idempotent);
+                    let further = candidates.len();
                     if let Err(kind) = self.hop(allowed, cost, further, &mut in_hand) {
                         return Err(trail.fail(self.settings, kind, Some(error)));
                     }

@@ -1,11 +1,11 @@
 //! One attempt at one instance.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 
 use http::{Request, Response};
 use ringfence_balancer::Candidate;
 use tokio::time::Instant;
-use tower_service::Service as _;
+use tower_service::Service;
 
 use super::failed::Failed;
 use super::in_hand::InHand;
@@ -17,9 +17,23 @@ use crate::classify::Failure;
 use crate::deadline;
 use crate::error::{AttemptTimeout, BoxError};
 use crate::settings::Settings;
-use crate::transport::{Target, Transport};
+use crate::transport::{Connections, Target, Transport};
+
+/// What is needed to judge the end of an attempt that has begun.
+pub(super) struct Begun<'c> {
+    candidate: &'c Candidate,
+    limit: Option<Instant>,
+    connections: Option<Connections>,
+}
+
+/// How an attempt ended: the client's answer, or `None` when its time was over.
+pub(super) type Ended<R, E> = Option<Result<Response<R>, E>>;
+
+type CallOf<S, B> = <<S as Transport<B>>::Service as Service<Request<B>>>::Future;
+type ErrorOf<S, B> = <<S as Transport<B>>::Service as Service<Request<B>>>::Error;
 
 impl<S> Call<'_, S> {
+    /// One attempt, from readiness to the response head.
     pub(super) async fn attempt<B>(
         &mut self,
         candidate: &Candidate,
@@ -31,41 +45,41 @@ impl<S> Call<'_, S> {
         S: Transport<B>,
         B: RequestBody,
     {
-        let Settings {
-            balancer,
-            authority,
-            origins,
-            retry,
-            ..
-        } = self.settings;
-        let target = Target::new(candidate, balancer.service().name(), authority, origins);
-        let timeout = retry.per_try_timeout();
+        let (begun, call) = self.begin(candidate, delayed, in_hand, trail).await?;
+        let ended = begun.until_end(call).await;
+        self.judged(&begun, ended)
+    }
+
+    /// Hands the request to the client once that is ready. What comes back needs neither the request nor the trail, so that
+    /// another attempt can be made beside it.
+    pub(super) async fn begin<'c, B>(
+        &mut self,
+        candidate: &'c Candidate,
+        delayed: bool,
+        in_hand: &mut InHand<B>,
+        trail: &mut Trail,
+    ) -> Result<(Begun<'c>, CallOf<S, B>), Failed>
+    where
+        S: Transport<B>,
+        B: RequestBody,
+    {
+        let timeout = self.settings.retry.per_try_timeout();
         let limit = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let before = self.transport.connections(&target);
-        let answer = until(limit, self.send(&target, delayed, in_hand, trail)).await;
-        if let Some(Ok(response)) = answer {
-            return Ok(response);
-        }
-        let after = before.and_then(|_| self.transport.connections(&target));
-        let connections = before.zip(after);
-        Err(match answer {
-            Some(Err(failed))
-                if connections.is_some_and(|(before, after)| before.was_idle(after)) =>
-            {
-                failed.on_idle_connection()
-            }
-            Some(Err(failed)) => failed,
-            _ => {
-                let error = AttemptTimeout(timeout.unwrap_or_default()).into();
-                let has_connected =
-                    connections.is_none_or(|(before, after)| before.may_have_sent(after));
-                match (trail.is_sent(), has_connected) {
-                    (true, true) => Failed::timed_out(error),
-                    (true, false) => Failed::unsent(Failure::Connect, error),
-                    (false, _) => Failed::unsent(Failure::Unprocessed, error),
-                }
-            }
-        })
+        let target = target(self.settings, candidate);
+        let begun = Begun {
+            candidate,
+            limit,
+            connections: self.transport.connections(&target),
+        };
+        let call = until(limit, self.send(&target, delayed, in_hand, trail)).await;
+        let call =
+            call.unwrap_or_else(|| Err(Failed::unsent(Failure::Unprocessed, self.timeout())));
+        Ok((begun, call?))
+    }
+
+    fn timeout(&self) -> BoxError {
+        let timeout = self.settings.retry.per_try_timeout();
+        AttemptTimeout(timeout.unwrap_or_default()).into()
     }
 
     async fn send<B>(
@@ -74,7 +88,7 @@ impl<S> Call<'_, S> {
         delayed: bool,
         in_hand: &mut InHand<B>,
         trail: &mut Trail,
-    ) -> Result<Response<S::ResponseBody>, Failed>
+    ) -> Result<CallOf<S, B>, Failed>
     where
         S: Transport<B>,
         B: RequestBody,
@@ -103,7 +117,63 @@ impl<S> Call<'_, S> {
             deadline::write_rest(&mut head.headers, deadline, Instant::now());
         }
         trail.sent();
-        let response = service.call(Request::from_parts(head, body)).await;
-        response.map_err(|error| Failed::sent(&**classifier, target.instance(), error.into()))
+        Ok(service.call(Request::from_parts(head, body)))
+    }
+
+    /// What the end of an attempt means.
+    pub(super) fn judged<B>(
+        &self,
+        begun: &Begun<'_>,
+        ended: Ended<S::ResponseBody, ErrorOf<S, B>>,
+    ) -> Result<Response<S::ResponseBody>, Failed>
+    where
+        S: Transport<B>,
+        B: RequestBody,
+    {
+        let failed = match ended {
+            Some(Ok(response)) => return Ok(response),
+            Some(Err(error)) => {
+                let instance = begun.candidate.instance();
+                Some(Failed::sent(
+                    &*self.settings.classifier,
+                    instance,
+                    error.into(),
+                ))
+            }
+            None => None,
+        };
+        let before = begun.connections;
+        let after = before.and_then(|_| {
+            self.transport
+                .connections(&target(self.settings, begun.candidate))
+        });
+        let connections = before.zip(after);
+        Err(match failed {
+            Some(failed) if connections.is_some_and(|(before, after)| before.was_idle(after)) => {
+                failed.on_idle_connection()
+            }
+            Some(failed) => failed,
+            None if connections.is_none_or(|(before, after)| before.may_have_sent(after)) => {
+                Failed::timed_out(self.timeout())
+            }
+            None => Failed::unsent(Failure::Connect, self.timeout()),
+        })
+    }
+}
+
+fn target<'t>(settings: &'t Settings, candidate: &'t Candidate) -> Target<'t> {
+    let Settings {
+        balancer,
+        authority,
+        origins,
+        ..
+    } = settings;
+    Target::new(candidate, balancer.service().name(), authority, origins)
+}
+
+impl Begun<'_> {
+    /// The client's answer, within the limit of the attempt.
+    pub(super) async fn until_end<F: Future>(&self, call: F) -> Option<F::Output> {
+        until(self.limit, call).await
     }
 }

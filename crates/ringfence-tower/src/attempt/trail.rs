@@ -52,13 +52,34 @@ impl Trail {
         self.sent = false;
     }
 
+    /// A trail for an attempt beside the running one.
+    pub(super) fn beside(&self) -> Self {
+        Self {
+            seen: self.seen + u32::from(self.sent),
+            refusals: self.refusals,
+            ..Self::default()
+        }
+    }
+
+    /// The attempt beside the running one goes on in its place. If that one is not over, it is given up, which says nothing
+    /// about its instance.
+    pub(super) fn overtaken_by(&mut self, other: Self) {
+        self.running = other.running;
+        self.failed.extend(other.failed);
+        (self.sent, self.seen) = (other.sent, other.seen);
+        self.refusals = self.refusals.max(other.refusals);
+    }
+
+    /// The attempt beside the running one is over.
+    pub(super) fn joined_by(&mut self, other: Self) {
+        self.failed.extend(other.failed);
+        self.seen += u32::from(other.sent);
+        self.refusals = self.refusals.max(other.refusals);
+    }
+
     /// The inner client has the request now.
     pub(super) fn sent(&mut self) {
         self.sent = true;
-    }
-
-    pub(super) fn is_sent(&self) -> bool {
-        self.sent
     }
 
     /// The inner client has it, but it is known that it never left.
@@ -143,6 +164,17 @@ impl Trail {
         };
         self.ended_with(Outcome::Neutral, &*cause);
         self.fail(settings, kind, Some(cause))
+    }
+
+    pub(super) fn log_hedge(&self, settings: &Settings, second: &Candidate) {
+        if let Some(first) = &self.running {
+            tracing::debug!(
+                service = %settings.balancer.service(),
+                instance = %first.instance().id(),
+                beside = %second.instance().id(),
+                "no answer yet, request goes to another instance too"
+            );
+        }
     }
 
     pub(super) fn log_hop(&self, settings: &Settings) {

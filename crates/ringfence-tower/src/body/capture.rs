@@ -95,6 +95,12 @@ impl<B> Shared<B> {
         }
     }
 
+    /// Whether the owner has read it to its end, and has no further use for it.
+    pub(super) fn is_read(&self) -> bool {
+        let state = self.lock();
+        state.ended && state.next == state.kept.len()
+    }
+
     /// Frees what the owner has passed on already and keeps nothing from now on.
     pub(super) fn release(&self) {
         self.lock().release();

@@ -126,6 +126,17 @@ impl<B: http_body::Body> Replay<B> {
     }
 }
 
+impl<B: http_body::Body> Replay<B> {
+    /// The body for an attempt beside the one that is running: `None` as well where that one still needs its own.
+    pub(crate) fn beside(&mut self) -> Option<B> {
+        let is_free = match &self.kind {
+            Kind::Make(_) | Kind::Bytes { .. } | Kind::Copy { .. } => true,
+            Kind::Captured { shared, .. } => shared.is_read(),
+        };
+        if is_free { self.again() } else { None }
+    }
+}
+
 impl<B: http_body::Body> Drop for Replay<B> {
     /// No further attempt comes: what was kept is freed, what follows passes through.
     fn drop(&mut self) {

@@ -76,6 +76,7 @@ pub struct RetryPolicy {
     mode: Mode,
     idempotent: Option<Predicate>,
     per_try_timeout: Option<Duration>,
+    hedging: Option<Duration>,
     pauses: Pauses,
 }
 
@@ -85,6 +86,7 @@ impl Default for RetryPolicy {
             mode: Mode::Idempotent,
             idempotent: None,
             per_try_timeout: None,
+            hedging: None,
             pauses: Pauses::default(),
         }
     }
@@ -139,6 +141,20 @@ impl RetryPolicy {
         self
     }
 
+    /// Sends an idempotent request to the next instance too where the first has no response head after `delay`, and takes the
+    /// first good answer of the two; default off.
+    ///
+    /// For services whose slowest answers are much slower than the usual ones: with the time of the 95th percentile as the delay
+    /// it costs 5 % more requests (Dean and Barroso, "The Tail at Scale", 2013). The attempt that is given up is cancelled and
+    /// says nothing about its instance. Each second attempt takes from the retry budget and counts among the `max_attempts`;
+    /// where there is no budget, the first goes on alone. There are never more than two at a time. A body that comes as a
+    /// stream is sent a second time only after the first instance has read all of it.
+    #[must_use]
+    pub fn with_hedging(mut self, delay: Duration) -> Self {
+        self.hedging = Some(delay);
+        self
+    }
+
     /// Bounds of the pause before a request goes on, from the second answer on that says no: up to `base`, with each further one
     /// up to twice as long, and never above `max`; default 25 ms and 250 ms. Each pause is a random part of that. Zero: none.
     #[must_use]
@@ -165,6 +181,21 @@ impl RetryPolicy {
 
     pub(crate) fn per_try_timeout(&self) -> Option<Duration> {
         self.per_try_timeout
+    }
+
+    /// After how long an idempotent request goes to a second instance.
+    pub(crate) fn hedging(&self) -> Option<Duration> {
+        self.hedging
+    }
+
+    /// Bounds of the pauses.
+    pub(crate) fn backoff(&self) -> (Duration, Duration) {
+        (self.pauses.base, self.pauses.max)
+    }
+
+    /// Whether any request is sent again that an instance may have got.
+    pub(crate) fn may_repeat(&self) -> bool {
+        self.mode == Mode::Idempotent
     }
 
     /// Whether any attempt of this policy may hop at all.
@@ -217,6 +248,7 @@ impl fmt::Debug for RetryPolicy {
             .field("mode", &self.mode)
             .field("idempotent", &self.idempotent.is_some())
             .field("per_try_timeout", &self.per_try_timeout)
+            .field("hedging", &self.hedging)
             .field("pauses", &self.pauses)
             .finish()
     }

@@ -1,4 +1,5 @@
 //! Guides: how the parts work together. There is nothing here to call.
 
+pub mod config;
 pub mod health;
 pub mod policy;

@@ -82,6 +82,10 @@ impl TonicConnector {
         })
     }
 
+    pub(crate) fn connect_timeout(&self) -> Duration {
+        self.options.connect_timeout
+    }
+
     /// HTTP/2 pings, idle connections included: one each `interval`, the connection is given up if
     /// none is answered within `timeout`; default 10 s and 5 s. Intervals outside of 1 s..=1 h and
     /// timeouts outside of 100 ms..=1 h are moved to the nearer end.

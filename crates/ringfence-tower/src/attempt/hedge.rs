@@ -1,0 +1,156 @@
+//! A second attempt beside one that is slow.
+
+use std::pin::pin;
+
+use futures_util::future::{Either, select};
+use http::Response;
+use ringfence_balancer::{Candidate, FailureKind, Outcome};
+use tokio::time::timeout;
+
+use super::Call;
+use super::failed::{Failed, status_text};
+use super::in_hand::InHand;
+use super::trail::Trail;
+use crate::body::RequestBody;
+use crate::classify::{Failure, Verdict};
+use crate::error::BoxError;
+use crate::retry::RetryPolicy;
+use crate::settings::Settings;
+use crate::transport::Transport;
+
+/// How an attempt ended.
+type Ended<R> = Result<Response<R>, Failed>;
+
+impl<S> Call<'_, S> {
+    /// One attempt, and where it has no answer in time and hedging is on, a second one beside it at the next candidate. The
+    /// first good answer of the two is it, and the other attempt is given up; where both fail, it is the later failure.
+    pub(super) async fn attempt_or_hedge<'c, B>(
+        &mut self,
+        candidate: &'c Candidate,
+        candidates: &mut impl ExactSizeIterator<Item = &'c Candidate>,
+        idempotent: bool,
+        delayed: bool,
+        in_hand: &mut InHand<B>,
+        trail: &mut Trail,
+    ) -> Ended<S::ResponseBody>
+    where
+        S: Transport<B>,
+        B: RequestBody,
+    {
+        let Some(delay) = self.settings.retry.hedging().filter(|_| idempotent) else {
+            return self.attempt(candidate, delayed, in_hand, trail).await;
+        };
+        let (begun, call) = self.begin(candidate, delayed, in_hand, trail).await?;
+        let mut first = pin!(begun.until_end(call));
+        if let Ok(ended) = timeout(delay, first.as_mut()).await {
+            return self.judged::<B>(&begun, ended);
+        }
+        let Some((candidate, mut beside)) = self.hedge(candidates, in_hand) else {
+            let ended = first.await;
+            return self.judged::<B>(&begun, ended);
+        };
+        let mut hedge = trail.beside();
+        hedge.begin(candidate);
+        trail.log_hedge(self.settings, candidate);
+        let mut transport = self.transport.clone();
+        let mut call = Call {
+            transport: &mut transport,
+            ..*self
+        };
+        let mut second = Box::pin(call.attempt(candidate, true, &mut beside, &mut hedge));
+        let (over, is_first) = match select(first.as_mut(), second.as_mut()).await {
+            Either::Left((ended, _)) => match self.last_word(self.judged::<B>(&begun, ended)) {
+                Ok(last) => return last,
+                Err(over) => (over, true),
+            },
+            Either::Right((ended, _)) => match self.last_word(ended) {
+                Ok(last) => {
+                    drop(second);
+                    trail.overtaken_by(hedge);
+                    return last;
+                }
+                Err(over) => (over, false),
+            },
+        };
+        if is_first {
+            over.note(self.settings, trail);
+            let ended = second.await;
+            trail.overtaken_by(hedge);
+            return ended;
+        }
+        drop(second);
+        over.note(self.settings, &mut hedge);
+        trail.joined_by(hedge);
+        let ended = first.await;
+        self.judged::<B>(&begun, ended)
+    }
+
+    /// What a further attempt needs, unless there may be none.
+    fn hedge<'c, B: RequestBody>(
+        &self,
+        candidates: &mut impl ExactSizeIterator<Item = &'c Candidate>,
+        in_hand: &mut InHand<B>,
+    ) -> Option<(&'c Candidate, InHand<B>)> {
+        if candidates.len() == 0 || self.is_late() {
+            return None;
+        }
+        let beside = in_hand.beside()?;
+        // Last, because what it grants counts as made.
+        if !self.settings.balancer.try_hop() {
+            return None;
+        }
+        Some((candidates.next()?, beside))
+    }
+
+    /// The end of one of two attempts, unless the other one could do better.
+    fn last_word<R>(&self, ended: Ended<R>) -> Result<Ended<R>, Over> {
+        match ended {
+            Ok(response) if self.judge(&response) == Verdict::Unavailable => {
+                Err(Over::Refused(status_text(&response)))
+            }
+            Err(Failed::Attempt {
+                failure,
+                outcome,
+                error,
+                ..
+            }) if self.settings.retry.allows(failure, true) => Err(Over::Failed {
+                failure,
+                outcome,
+                error,
+            }),
+            last => Ok(last),
+        }
+    }
+}
+
+/// Why one of two attempts is over, while the other goes on.
+enum Over {
+    Refused(String),
+    Failed {
+        failure: Failure,
+        outcome: Outcome,
+        error: BoxError,
+    },
+}
+
+impl Over {
+    fn note(self, settings: &Settings, trail: &mut Trail) {
+        match self {
+            Self::Refused(status) => {
+                trail.refused();
+                trail.ended(Outcome::Failure(FailureKind::Status), status);
+            }
+            Self::Failed {
+                failure,
+                outcome,
+                error,
+            } => {
+                if RetryPolicy::is_surely_unprocessed(failure) {
+                    trail.not_sent();
+                }
+                trail.ended_with(outcome, &*error);
+            }
+        }
+        trail.log_hop(settings);
+    }
+}
