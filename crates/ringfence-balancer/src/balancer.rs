@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::{
     BalancerBuilder, BalancerConfig, Candidate, Current, Decision, Permit, PickError, PickRequest,
-    Status, handle::TaskGuard, pick,
+    StartPolicy, Status, handle::TaskGuard, pick,
 };
 
 /// The longest that [`Balancer::shutdown`] waits for the task.
@@ -70,8 +70,8 @@ impl Balancer {
     }
 
     /// Waits for the registry's first answer, at most
-    /// [`ready_timeout`](BalancerConfig::ready_timeout). Any number of callers may wait; afterwards
-    /// it returns at once.
+    /// [`ready_timeout`](BalancerConfig::ready_timeout), and not at all with [`StartPolicy::Fail`]. Any number of callers may
+    /// wait; afterwards it returns at once.
     ///
     /// # Errors
     /// [`PickError::NotReady`] after the time, with what the watch ran into;
@@ -84,12 +84,22 @@ impl Balancer {
     /// # Panics
     /// Outside of a tokio runtime with time enabled, if there is something to wait for.
     pub async fn ready(&self) -> Result<(), PickError> {
+        let limit = match self.config().start_policy() {
+            StartPolicy::Fail => Duration::ZERO,
+            StartPolicy::Wait | StartPolicy::UseDiskSnapshot | StartPolicy::Lazy => {
+                self.config().ready_timeout()
+            }
+        };
+        self.ready_within(limit).await
+    }
+
+    pub(crate) async fn ready_within(&self, limit: Duration) -> Result<(), PickError> {
         if let Some(result) = self.state() {
             return result;
         }
+        self.guard.shared.start.ask();
         let start = Instant::now();
         let mut answered = self.guard.answered.clone();
-        let limit = self.config().ready_timeout();
         let waited = timeout(limit, answered.wait_for(|answered| *answered)).await;
         self.state().unwrap_or_else(|| match waited {
             // Nobody is left who could answer.

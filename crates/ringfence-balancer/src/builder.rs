@@ -7,13 +7,14 @@ use tokio::{runtime::Handle, sync::watch};
 use tracing::Instrument;
 
 use crate::{
-    Balancer, BalancerConfig, BuildError, CompiledPolicy, ConfigError, PolicyContext, WarmUp,
+    Balancer, BalancerConfig, BuildError, CompiledPolicy, ConfigError, HealthCheckConfig,
+    PolicyContext, StartError, StartPolicy, WarmUp,
     audit::Audit,
     handle::TaskGuard,
     observing::Observing,
     reload::Reloader,
     shared::Shared,
-    task::{Prober, Task},
+    task::{Checks, Prober, Task},
 };
 
 /// Makes a [`Balancer`].
@@ -29,6 +30,8 @@ pub struct BalancerBuilder {
     policy_source: Option<(Arc<dyn DocumentSource>, PolicyContext)>,
     warm_up: Option<(Arc<dyn WarmUp>, Duration)>,
     probe: Option<Arc<dyn Probe>>,
+    health_check: Option<(Arc<dyn Probe>, HealthCheckConfig)>,
+    loss_probe: Option<Arc<dyn Probe>>,
 }
 
 /// Only to be shown as whether there is one.
@@ -53,6 +56,8 @@ impl BalancerBuilder {
             policy_source: None,
             warm_up: None,
             probe: None,
+            health_check: None,
+            loss_probe: None,
         }
     }
 
@@ -211,11 +216,77 @@ impl BalancerBuilder {
         self
     }
 
+    /// Asks each instance that takes traffic from time to time whether it serves, and leaves out those that do not; by default
+    /// the word of the registry is enough. It goes on without any request, and needs a probe:
+    /// [`TcpProbe`](crate::TcpProbe), those of `ringfence-tower` for gRPC and HTTP, or one of your own.
+    ///
+    /// An instance that fails its checks comes on top of what the registry says: neither makes up for the other. In panic both
+    /// are ignored, see [`BalancerConfig::with_panic_threshold`]. [`Status`](crate::Status) tells how many fail, and
+    /// [`BalancerCounters`](crate::BalancerCounters) how the checks came out.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// use ringfence_balancer::{Balancer, HealthCheckConfig, TcpProbe};
+    /// use ringfence_discovery::MemoryRegistry;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let config = HealthCheckConfig::default().with_times(Duration::from_secs(5), Duration::from_secs(1))?;
+    /// let balancer = Balancer::builder(MemoryRegistry::new(), "order")
+    ///     .with_health_check(TcpProbe, config)
+    ///     .build()?;
+    /// println!("{} fail their checks", balancer.status().failing_checks);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_health_check(mut self, probe: impl Probe, config: HealthCheckConfig) -> Self {
+        self.health_check = Some((Arc::new(probe), config));
+        self
+    }
+
+    /// Asks instances themselves when the registry says that all or most of them are gone; by default there is only the hold of
+    /// [`WatchConfig::empty_hold`](crate::WatchConfig::empty_hold). See
+    /// [`Supervisor::with_loss_probe`](ringfence_discovery::Supervisor::with_loss_probe) for what the answers do.
+    pub fn with_loss_probe(mut self, probe: impl Probe) -> Self {
+        self.loss_probe = Some(Arc::new(probe));
+        self
+    }
+
+    /// [`build`](Self::build), and waits for the registry's first answer, at most
+    /// [`ready_timeout`](BalancerConfig::ready_timeout): for programs that do not want to start without it.
+    ///
+    /// # Examples
+    /// ```
+    /// use ringfence_balancer::{Balancer, StartError};
+    /// use ringfence_discovery::MemoryRegistry;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// // This registry knows no service at all.
+    /// let built = Balancer::builder(MemoryRegistry::new(), "order").build_ready().await;
+    /// assert!(matches!(built, Err(StartError::NotReady(_))));
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`StartError::Build`] as [`build`](Self::build), [`StartError::NotReady`] as [`Balancer::ready`]; the balancer is gone then.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends the balancer.
+    pub async fn build_ready(self) -> Result<Balancer, StartError> {
+        let balancer = self.build()?;
+        let limit = balancer.config().ready_timeout();
+        balancer.ready_within(limit).await?;
+        Ok(balancer)
+    }
+
     /// Starts the balancer's task on the current tokio runtime, which must have its time driver
     /// enabled. Returns at once; the first view comes later, see [`Balancer::ready`].
     ///
     /// # Errors
-    /// [`BuildError::NoRuntime`] outside of a tokio runtime; [`BuildError::Config`] where settings cannot work together.
+    /// [`BuildError::NoRuntime`] outside of a tokio runtime; [`BuildError::Config`] where settings cannot work together;
+    /// [`BuildError::NoCopies`] for [`StartPolicy::UseDiskSnapshot`] without disk snapshots.
     pub fn build(self) -> Result<Balancer, BuildError> {
         let (errors, warnings): (Vec<_>, Vec<_>) = self
             .config
@@ -229,7 +300,10 @@ impl BalancerBuilder {
             tracing::warn!(service = %self.service, code = finding.code(), "{}", finding.message());
         }
         let runtime = Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
-        let watch = self.config.watch().clone();
+        let mut watch = self.config.watch().clone();
+        if self.config.start_policy() == StartPolicy::UseDiskSnapshot {
+            watch = watch.with_copy_at_once()?;
+        }
         let span = tracing::info_span!("balancer", service = %self.service).or_current();
         let shared = Arc::new(Shared::new(
             self.service,
@@ -241,12 +315,19 @@ impl BalancerBuilder {
         let reloader = self.policy_source.map(|(source, context)| {
             Reloader::new(source, context, &watch, shared.policies.subscribe())
         });
-        let supervisor = Supervisor::new(self.discovery, shared.service.clone(), watch);
+        let mut supervisor = Supervisor::new(self.discovery, shared.service.clone(), watch);
+        if let Some(probe) = self.loss_probe {
+            supervisor = supervisor.with_loss_probe(probe);
+        }
+        let checks = self
+            .health_check
+            .map(|(probe, config)| Checks::new(probe, config));
         let (sender, answered) = watch::channel(false);
         let outlier = *shared.config.outlier();
         let prober = self.probe.map(|probe| Prober::new(probe, outlier));
         let task = Task::new(Arc::clone(&shared), supervisor, reloader, prober, sender)
-            .with_warm_up(self.warm_up);
+            .with_warm_up(self.warm_up)
+            .with_checks(checks);
         let task = runtime.spawn(task.run().instrument(span)).abort_handle();
         Ok(Balancer {
             guard: Arc::new(TaskGuard::new(shared, task, answered)),

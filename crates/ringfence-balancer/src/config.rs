@@ -8,7 +8,8 @@ use ringfence_core::{HashBalanceFactor, RingConfig, SlowStartConfig, TagRouting,
 use ringfence_discovery::WatchConfig;
 
 use crate::{
-    ConcurrencyLimits, ConfigError, MAX_CANDIDATES, MissingKey, OutlierConfig, RetryBudgetConfig,
+    ConcurrencyLimits, ConfigError, FlapDampingConfig, MAX_CANDIDATES, MissingKey, OutlierConfig,
+    RetryBudgetConfig, StartPolicy,
 };
 
 /// Settings of a [`Balancer`](crate::Balancer).
@@ -30,6 +31,8 @@ pub struct BalancerConfig {
     view: ViewConfig,
     watch: WatchConfig,
     outlier: OutlierConfig,
+    flap_damping: Option<FlapDampingConfig>,
+    start_policy: StartPolicy,
     retry_budget: RetryBudgetConfig,
     missing_key: MissingKey,
     hash_balance_factor: Option<HashBalanceFactor>,
@@ -49,6 +52,8 @@ impl Default for BalancerConfig {
             view: ViewConfig::default(),
             watch: WatchConfig::default(),
             outlier: OutlierConfig::default(),
+            flap_damping: None,
+            start_policy: StartPolicy::default(),
             retry_budget: RetryBudgetConfig::default(),
             missing_key: MissingKey::default(),
             hash_balance_factor: None,
@@ -90,6 +95,32 @@ impl BalancerConfig {
     #[must_use]
     pub fn with_outlier(mut self, outlier: OutlierConfig) -> Self {
         self.outlier = outlier;
+        self
+    }
+
+    /// Uses instances that were gone, unhealthy or failing their checks only some time after they are back, and later if that
+    /// happens often; off by default. Instances that are new are used at once.
+    ///
+    /// Nobody is kept out so where fewer than [`panic_threshold`](Self::panic_threshold) per cent of the service's instances, or
+    /// none, would be left: those that flapped least are used then. Pools are not looked at one by one; one whose members are
+    /// nearly all kept out is in panic like any other.
+    #[must_use]
+    pub fn with_flap_damping(mut self, damping: FlapDampingConfig) -> Self {
+        self.flap_damping = Some(damping);
+        self
+    }
+
+    /// Uses instances as soon as they are back.
+    #[must_use]
+    pub fn without_flap_damping(mut self) -> Self {
+        self.flap_damping = None;
+        self
+    }
+
+    /// What requests get before the registry's first answer; default [`StartPolicy::Wait`].
+    #[must_use]
+    pub fn with_start_policy(mut self, policy: StartPolicy) -> Self {
+        self.start_policy = policy;
         self
     }
 
@@ -151,10 +182,14 @@ impl BalancerConfig {
         Ok(self)
     }
 
-    /// When less than this share of a pool is usable, in per cent, health and ejection are ignored
-    /// in this pool (the few that are left would be overrun, and the registry may be wrong);
-    /// default 50, range 0..=100. Zero never ignores them. Disabled and drained instances get no
-    /// traffic in any case.
+    /// When less than this share of a pool is usable, in per cent, everything that says an instance is not well is ignored
+    /// in this pool (the few that are left would be overrun, and what says so may be wrong);
+    /// default 50, range 0..=100. Zero never ignores it. What wins over what:
+    ///
+    /// 1. Disabled and drained instances (weight 0) get no traffic in any case. They do not count for the share.
+    /// 2. Below the share all others of the pool are used, by the ordinary ring, so that no key moves but home.
+    /// 3. At or above it an instance is left out if the registry calls it unhealthy, or it is ejected, or fails its checks, or
+    ///    is damped, or is warming up. One reason is enough, and none is stronger than another.
     ///
     /// Health counts all the same while a later pool of the request's route has usable instances
     /// and is not below the threshold itself: see [`ViewConfig::with_panic_threshold`].
@@ -208,6 +243,18 @@ impl BalancerConfig {
     #[must_use]
     pub fn outlier(&self) -> &OutlierConfig {
         &self.outlier
+    }
+
+    /// Whether and how instances that come and go are kept out for longer.
+    #[must_use]
+    pub fn flap_damping(&self) -> Option<&FlapDampingConfig> {
+        self.flap_damping.as_ref()
+    }
+
+    /// What requests get before the registry's first answer.
+    #[must_use]
+    pub fn start_policy(&self) -> StartPolicy {
+        self.start_policy
     }
 
     /// Hops allowed in relation to requests.

@@ -1,6 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
-use ringfence_core::{ConfigFinding, StageOutcome};
+use ringfence_core::{ConfigError, ConfigFinding, StageOutcome};
 use ringfence_discovery::{DiscoveryError, RejectedRecord, ServiceKey};
 use thiserror::Error;
 
@@ -14,6 +14,21 @@ pub enum BuildError {
     /// Settings do not go together: see [`BalancerConfig::findings`](crate::BalancerConfig::findings).
     #[error("{}", findings_text(.0))]
     Config(Vec<ConfigFinding>),
+    /// [`StartPolicy::UseDiskSnapshot`](crate::StartPolicy::UseDiskSnapshot) where no copies are kept on disk.
+    #[error("the start policy wants a copy on disk: {0}")]
+    NoCopies(#[from] ConfigError),
+}
+
+/// A balancer could not be started, or has no instances to start with.
+#[derive(Debug, Clone, Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// It could not be built.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The registry did not answer in time, or does not know the service.
+    #[error(transparent)]
+    NotReady(#[from] PickError),
 }
 
 fn findings_text(findings: &[ConfigFinding]) -> String {

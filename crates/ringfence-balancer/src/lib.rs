@@ -57,7 +57,8 @@
 //! | counts return to where they were taken | the guard holds the node, not its name |
 //! | nothing outlives the last handle | task, watch and sockets end; departed nodes end with their last attempt |
 //! | limits are not passed | a place is reserved before it is used ([`Candidate::try_begin`], [`Balancer::admit`]) and given back by a guard |
-//! | bounded memory | prepared routes ([`BalancerConfig::max_pools`]), wishes for them, outlier records, reports: each has a limit |
+//! | damping leaves enough | [`BalancerConfig::with_flap_damping`] keeps nobody out where fewer than `panic_threshold` per cent, or none, would be left |
+//! | bounded memory | prepared routes ([`BalancerConfig::max_pools`]), wishes for them, outlier records, reports, checks under way, flaps of departed instances: each has a limit |
 //!
 //! Two clients with the same settings that have seen the same snapshot choose the same candidates; what
 //! a client has learnt itself (ejections) and snapshots on their way may differ for a moment.
@@ -89,16 +90,17 @@ mod request;
 mod routes;
 mod seating;
 mod shared;
+mod start;
 mod status;
 mod task;
 mod trials;
 mod warm_up;
 
 pub use ringfence_core::{
-    ConfigError, ConfigFinding, FailurePercentageConfig, OutlierConfig, RetryBudgetConfig,
-    RingConfig, SlowStartConfig, SuccessRateConfig, TagRouting,
+    ConfigError, ConfigFinding, FailurePercentageConfig, FlapDampingConfig, HealthCheckConfig,
+    OutlierConfig, RetryBudgetConfig, RingConfig, SlowStartConfig, SuccessRateConfig, TagRouting,
 };
-pub use ringfence_discovery::{BoxFuture, ProbeError, ServiceKey, WatchConfig};
+pub use ringfence_discovery::{BoxFuture, Probe, ProbeError, ServiceKey, TcpProbe, WatchConfig};
 pub use ringfence_policy::{AuditSink, CompiledPolicy, MissingKey, PolicyContext};
 
 pub use self::{
@@ -110,11 +112,12 @@ pub use self::{
     config::BalancerConfig,
     current::Current,
     decision::{Decision, IntoCandidates, MAX_CANDIDATES},
-    error::{BuildError, Overload, PickError},
+    error::{BuildError, Overload, PickError, StartError},
     node::{AttachmentKey, FailureKind, InFlight, Node, Outcome, Presence},
     observing::Suggestion,
     reload::{PolicyFault, PolicySourceStatus},
     request::PickRequest,
+    start::StartPolicy,
     status::{BalancerCounters, Status},
     warm_up::WarmUp,
 };

@@ -23,6 +23,7 @@ use crate::{
     observing::Observing,
     published::{Published, ViewCell},
     routes::RouteWishes,
+    start::Start,
     task::OutlierCounts,
 };
 
@@ -52,6 +53,19 @@ pub(crate) struct TaskReport {
     pub(crate) starting_slowly: usize,
     pub(crate) warm_ups_failed: u64,
     pub(crate) outliers: OutlierCounts,
+    pub(crate) instances_added: u64,
+    pub(crate) instances_removed: u64,
+    pub(crate) health_lost: u64,
+    pub(crate) health_regained: u64,
+    pub(crate) checked: usize,
+    pub(crate) checks_passed: u64,
+    pub(crate) checks_failed: u64,
+    pub(crate) checks_timed_out: u64,
+    pub(crate) checks_lost: u64,
+    pub(crate) checks_regained: u64,
+    pub(crate) damped: u64,
+    pub(crate) flaps: u64,
+    pub(crate) suppressed: usize,
     pub(crate) routes_prepared: u64,
     pub(crate) routes_evicted: u64,
     pub(crate) failed_builds: u64,
@@ -65,6 +79,7 @@ pub(crate) struct Shared {
     pub(crate) service: ServiceKey,
     pub(crate) config: BalancerConfig,
     pub(crate) cell: ViewCell,
+    pub(crate) start: Start,
     pub(crate) counters: Counters,
     pub(crate) wishes: RouteWishes,
     /// The policy that was set last, for the task.
@@ -105,6 +120,7 @@ impl Shared {
         Self {
             service,
             cell: ViewCell::default(),
+            start: Start::new(config.start_policy()),
             counters: Counters::default(),
             wishes: RouteWishes::new(config.max_pools()),
             policies: watch::Sender::new(policy),
@@ -197,6 +213,7 @@ impl Shared {
         if self.cell.is_closed() {
             return PickError::ShutDown { service };
         }
+        self.start.ask();
         PickError::NotReady {
             service,
             waited,

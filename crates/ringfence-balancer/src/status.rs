@@ -8,7 +8,11 @@ use ringfence_discovery::{ServiceKey, WatchStatus};
 use ringfence_policy::KeyFinding;
 use tokio::time::Instant;
 
-use crate::{FailureKind, PolicySourceStatus, node::Seat, shared::Shared};
+use crate::{
+    FailureKind, PolicySourceStatus,
+    node::{Seat, Withheld},
+    shared::Shared,
+};
 
 /// What a balancer is doing, for logs, metrics and tests.
 ///
@@ -48,12 +52,21 @@ pub struct Status {
     pub service_exists: bool,
     /// Instances in the snapshot.
     pub instances: usize,
-    /// Those of them that are enabled, not drained, healthy and not ejected.
+    /// Those of them that are enabled, not drained, healthy and not kept out by ejection, checks or damping.
     pub usable: usize,
     /// Those of them that outlier detection keeps out.
     pub ejected: usize,
     /// Those of them that came back from an ejection and have to prove themselves.
     pub on_trial: usize,
+    /// Instances that are [checked](crate::BalancerBuilder::with_health_check): those that take traffic, if checks are on.
+    pub checked: usize,
+    /// Those of them that the checks keep out.
+    pub failing_checks: usize,
+    /// Instances that [flap damping](crate::BalancerConfig::with_flap_damping) keeps out.
+    pub damped: usize,
+    /// Instances that serve again and whose penalty for flapping has not fallen far enough yet; some may be used all the same,
+    /// because too few would be left.
+    pub suppressed: usize,
     /// Pools that have a ring.
     pub pools: usize,
     /// Those of them in which health and ejection are ignored, because too few members are usable.
@@ -147,6 +160,29 @@ pub struct BalancerCounters {
     pub failures_reset: u64,
     /// Attempts reported as [`FailureKind::Status`](crate::FailureKind::Status).
     pub failures_status: u64,
+    /// Instances that came, those of the first snapshot left out.
+    pub instances_added: u64,
+    /// Instances that went.
+    pub instances_removed: u64,
+    /// Times the registry said of an instance that it is not healthy any more.
+    pub health_lost: u64,
+    /// Times it said that one is healthy again.
+    pub health_regained: u64,
+    /// Health checks that were passed.
+    pub checks_passed: u64,
+    /// Health checks that failed, other than by time.
+    pub checks_failed: u64,
+    /// Health checks that got no answer in time.
+    pub checks_timed_out: u64,
+    /// Times that checks took an instance out.
+    pub checks_lost: u64,
+    /// Times that checks brought an instance back, or let a new one in.
+    pub checks_regained: u64,
+    /// Flaps that damping counted: an instance that served went, or stopped to be healthy or to pass its checks. Zero without
+    /// damping.
+    pub flaps: u64,
+    /// Times that damping began to keep an instance out.
+    pub damped: u64,
     /// Ejections, for all causes.
     pub ejections: u64,
     /// Ejections for failures in a row.
@@ -177,6 +213,12 @@ impl Status {
         let seats = state.as_ref().map_or(&[][..], |state| &state.seats);
         let is_usable =
             |seat: &&Arc<Seat>| seat.instance.is_usable() && seat.node.absence().is_none();
+        let withheld = |why| {
+            seats
+                .iter()
+                .filter(|seat| seat.node.is_withheld(why))
+                .count()
+        };
         let view = state.as_ref().map(|state| &state.view);
         let count_pools = |in_panic: bool| {
             view.map_or(0, |view| {
@@ -196,9 +238,13 @@ impl Status {
             usable: seats.iter().filter(is_usable).count(),
             ejected: seats.iter().filter(|seat| seat.node.is_ejected()).count(),
             on_trial: seats.iter().filter(|seat| seat.node.is_on_trial()).count(),
+            checked: report.checked,
+            failing_checks: withheld(Withheld::FailsChecks),
+            damped: withheld(Withheld::Damped),
+            suppressed: report.suppressed,
             pools: count_pools(false),
             pools_in_panic: count_pools(true),
-            warming: seats.iter().filter(|seat| seat.node.is_warming()).count(),
+            warming: withheld(Withheld::Warming),
             starting_slowly: report.starting_slowly,
             nodes: shared.nodes.alive(),
             admitted: shared.admission.admitted(),
@@ -239,6 +285,17 @@ impl Status {
                 failures_timeout: shared.nodes.failures(FailureKind::Timeout),
                 failures_reset: shared.nodes.failures(FailureKind::Reset),
                 failures_status: shared.nodes.failures(FailureKind::Status),
+                instances_added: report.instances_added,
+                instances_removed: report.instances_removed,
+                health_lost: report.health_lost,
+                health_regained: report.health_regained,
+                checks_passed: report.checks_passed,
+                checks_failed: report.checks_failed,
+                checks_timed_out: report.checks_timed_out,
+                checks_lost: report.checks_lost,
+                checks_regained: report.checks_regained,
+                flaps: report.flaps,
+                damped: report.damped,
                 ejections: report.outliers.ejections(),
                 ejections_by_failures: report.outliers.failures,
                 ejections_by_connect_failures: report.outliers.connect_failures,

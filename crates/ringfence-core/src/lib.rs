@@ -35,8 +35,10 @@
 
 mod clip;
 mod config_error;
+mod damping;
 mod did_you_mean;
 mod finding;
+mod health;
 mod instance;
 mod load;
 mod outlier;
@@ -51,8 +53,10 @@ mod view;
 pub use self::{
     clip::clip,
     config_error::ConfigError,
+    damping::{FlapDamper, FlapDampingConfig, FlapMember},
     did_you_mean::did_you_mean,
     finding::{ConfigFinding, FindingRule, Severity},
+    health::{CheckRecord, HealthCheckConfig},
     instance::{
         Address, Health, Instance, InstanceBuilder, InstanceError, InstanceId, Scheme, TENANT_TAG,
         Tags, Weight,

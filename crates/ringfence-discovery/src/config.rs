@@ -207,6 +207,29 @@ impl WatchConfig {
         self
     }
 
+    /// Uses the copy on disk at a start as soon as it is read, without waiting for the registry first
+    /// (`DiskSnapshots::use_after` of zero).
+    ///
+    /// # Errors
+    /// [`ConfigError`] where no copies are kept on disk.
+    #[cfg_attr(
+        not(feature = "disk"),
+        expect(unused_mut, reason = "nothing to change")
+    )]
+    pub fn with_copy_at_once(mut self) -> Result<Self, ConfigError> {
+        #[cfg(feature = "disk")]
+        if let Some(copies) = self.disk_snapshots.take() {
+            self.disk_snapshots = Some(copies.with_use_after(Duration::ZERO)?);
+            return Ok(self);
+        }
+        let value = "none".to_owned();
+        Err(ConfigError::refused(
+            "disk_snapshots",
+            value,
+            "a folder for copies, to use them at a start",
+        ))
+    }
+
     /// Seed of the jitter; `None` (default) draws one per supervisor.
     #[must_use]
     pub fn seed(&self) -> Option<u64> {

@@ -109,6 +109,19 @@ pub struct HoldStatus {
     pub since: Instant,
     /// From when on a reading of the same kind is believed.
     pub until: Instant,
+    /// What the lost instances themselves said; `None` where they were not asked (yet).
+    pub probes: Option<LossProbes>,
+}
+
+/// How many of those that a held state has lost still answer, by the last round of a
+/// [probe](crate::Supervisor::with_loss_probe).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct LossProbes {
+    /// Instances that were asked.
+    pub asked: usize,
+    /// Those of them that answered.
+    pub answered: usize,
 }
 
 /// How often what happened since the supervisor was made.
@@ -137,6 +150,12 @@ pub struct WatchCounters {
     pub confirmed: u64,
     /// Holds that ended because the registry showed instances again.
     pub released: u64,
+    /// Rounds in which lost instances were asked.
+    pub loss_probe_rounds: u64,
+    /// Times that a hold was made longer because most of them answered.
+    pub holds_extended: u64,
+    /// Times that a hold was cut short because none did.
+    pub holds_cut: u64,
     /// Records left out; a list of rejects that merely repeats is counted once.
     pub rejected_records: u64,
     /// Times the data became stale.

@@ -12,7 +12,8 @@
 //! `file` `FileDocument`, and those of the crates for Consul, Nacos and etcd. What the text means is for others to say.
 //!
 //! Not here: pools, rings and picking (`ringfence-core`, `ringfence-balancer`), tasks (the owner of a supervisor polls it),
-//! the registries themselves (with the feature `register` there is what their registrars share), and health checks of our own.
+//! the registries themselves (with the feature `register` there is what their registrars share), and when to check the health of
+//! instances: a [`Probe`] asks one once.
 //!
 //! # Example
 //! ```
@@ -51,7 +52,7 @@
 //! | about | what holds |
 //! |---|---|
 //! | Errors | An error is never an empty list. Whatever fails, the last reported snapshot stays valid and nothing is reported in its place. |
-//! | Empty states | Losing all instances, the service, or more than half of the instances is reported only after 10 s and a fresh reading that says the same; instances shown meanwhile end the wait. The first state is reported at once. |
+//! | Empty states | Losing all instances, the service, or more than half of the instances is reported only after 10 s and a fresh reading that says the same; instances shown meanwhile end the wait. The first state is reported at once. With a [probe](Supervisor::with_loss_probe) the wait lasts up to ten times as long while most of the lost instances answer, and ends with the next reading if none does. |
 //! | Order | A state that is older than a reported one, as far as revisions or the order of asking can tell, is not reported. A registry that was reset to low revisions is believed once a fresh read confirms it. |
 //! | Completeness | Every reported snapshot is whole and checked; bad records are left out, counted and shown. Of several changes in a row the last one is reported, the others may be skipped. |
 //! | Staleness | A change that a dead watch does not tell is found by a read: within 23 s (three quarters of `stale_after`) where the registry was silent, else within the resync interval. Data without contact for 30 s is marked and stays in use. |
@@ -92,7 +93,7 @@ pub use self::{
     discovery::Discovery,
     document::{Document, DocumentSource, DocumentWatch, MAX_DOCUMENT_BYTES, StaticDocument},
     error::{DiscoveryError, ErrorKind},
-    event::{Accepted, Event, HoldReason, HoldStatus, WatchCounters, WatchStatus},
+    event::{Accepted, Event, HoldReason, HoldStatus, LossProbes, WatchCounters, WatchStatus},
     mapping::{Field, FieldMapping, FieldSource, ID_KEY, Mapped, RegistryRecord, TagPolicy},
     probe::{Probe, ProbeError, TcpProbe},
     service::ServiceKey,

@@ -1,6 +1,6 @@
 //! Asking an instance itself whether it serves.
 
-use std::{error::Error, fmt, io};
+use std::{error::Error, fmt, io, sync::Arc};
 
 use ringfence_core::Instance;
 
@@ -36,6 +36,12 @@ pub trait Probe: fmt::Debug + Send + Sync + 'static {
     /// # Cancel safety
     /// The future may be dropped at any time, and lets go of all its sockets then.
     fn probe<'a>(&'a self, instance: &'a Instance) -> BoxFuture<'a, Result<(), ProbeError>>;
+}
+
+impl<P: Probe + ?Sized> Probe for Arc<P> {
+    fn probe<'a>(&'a self, instance: &'a Instance) -> BoxFuture<'a, Result<(), ProbeError>> {
+        (**self).probe(instance)
+    }
 }
 
 type Cause = Box<dyn Error + Send + Sync>;

@@ -12,6 +12,7 @@
 //! | a tower service that checks readiness | [`ProbeService`] |
 //! | a real Consul, etcd or Nacos | [`registry`] |
 //! | that a discovery source keeps the contract | [`contract`] |
+//! | a probe that says what a test wants | [`ScriptedProbe`] |
 //! | code that must not allocate | [`allocations`] |
 //! | what is logged as a warning | [`Warnings`] |
 //!
@@ -28,6 +29,7 @@ mod follower;
 mod probe;
 pub mod registry;
 mod relay;
+mod scripted_probe;
 mod tls;
 mod warnings;
 
@@ -39,5 +41,6 @@ pub use document::ScriptedDocument;
 pub use follower::DocumentFollower;
 pub use probe::{ProbeAnswer, ProbeCall, ProbeService};
 pub use relay::Relay;
+pub use scripted_probe::{ProbeVerdict, ScriptedProbe};
 pub use tls::{ServerIdentity, TestCa};
 pub use warnings::Warnings;

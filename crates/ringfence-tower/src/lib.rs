@@ -45,9 +45,9 @@
 //!
 //! | feature | gives |
 //! |---|---|
-//! | `tonic` | `TonicConnector`, tonic's bodies, errors as `tonic::Status` |
+//! | `tonic` | `TonicConnector`, `GrpcHealthProbe`, tonic's bodies, errors as `tonic::Status` |
 //! | `tls` | TLS in the connector; includes `tonic` |
-//! | `hyper` | what is known of hyper-util's client: its connect failures, its incoming bodies |
+//! | `hyper` | what is known of hyper-util's client: its connect failures, its incoming bodies; `HttpProbe` |
 //!
 //! # What a request goes through
 //! 1. The balancer's policy, if there is one and it is on, finds rule, key, trusted tags, pools and limits. Else the
@@ -89,6 +89,7 @@ mod findings;
 mod head;
 mod key;
 mod layer;
+mod probe;
 mod retry;
 mod service;
 mod settings;
@@ -106,6 +107,10 @@ pub use self::classify::{
 pub use self::error::{BoxError, Error, ErrorKind, FailedAttempt};
 pub use self::key::KeySource;
 pub use self::layer::RingfenceLayer;
+#[cfg(feature = "tonic")]
+pub use self::probe::GrpcHealthProbe;
+#[cfg(feature = "hyper")]
+pub use self::probe::HttpProbe;
 pub use self::retry::{Idempotent, RetryPolicy};
 pub use self::service::{ResponseFuture, Ringfence};
 pub use self::transport::{Authority, Connections, IntoBodyError, Rejection, Target, Transport};

@@ -30,8 +30,8 @@
 //! # Features
 //! | feature | default | gives |
 //! |---|---|---|
-//! | `tonic` | yes | `TonicConnector` for generated tonic clients |
-//! | `hyper` | yes | what is known of hyper-util's client: which of its failures may hop, its incoming bodies as requests |
+//! | `tonic` | yes | `TonicConnector` for generated tonic clients, `GrpcHealthProbe` |
+//! | `hyper` | yes | what is known of hyper-util's client: which of its failures may hop, its incoming bodies as requests; `HttpProbe` |
 //! | `file` | yes | `FileDiscovery`, a watched YAML or JSON file, and `FileDocument`, a policy in one |
 //! | `disk` | yes | `DiskSnapshots`, copies of lists on disk for starts while the registry is away |
 //! | `tls` | no | TLS in the tonic connector |
@@ -48,7 +48,8 @@
 //! [`balancer`] (counters, outcomes) and [`tower`] (transports, bodies, classification). The `KeySource` at the root is that of
 //! the layer; the one of a policy's document is [`policy::KeySource`].
 //!
-//! [`guide`] explains the routing policy field by field, and outlier detection.
+//! [`guide`] explains the routing policy field by field, and who gets requests: outlier detection, health checks, flap damping,
+//! limits on load, the guard against lost instances and the start.
 
 pub mod guide;
 
@@ -68,9 +69,10 @@ pub use {tower_layer, tower_service};
 pub use self::{
     balancer::{
         Balancer, BalancerBuilder, BalancerConfig, BuildError, Candidate, ConcurrencyLimits,
-        ConfigError, ConfigFinding, Decision, FailureKind, FailurePercentageConfig, InFlight,
-        MissingKey, Outcome, OutlierConfig, PickError, PickRequest, RetryBudgetConfig,
-        SlowStartConfig, SuccessRateConfig,
+        ConfigError, ConfigFinding, Decision, FailureKind, FailurePercentageConfig,
+        FlapDampingConfig, HealthCheckConfig, InFlight, MissingKey, Outcome, OutlierConfig,
+        PickError, PickRequest, Probe, ProbeError, RetryBudgetConfig, SlowStartConfig, StartError,
+        StartPolicy, SuccessRateConfig, TcpProbe,
     },
     core::{
         Address, Attribute, Fallback, Health, Instance, InstanceBuilder, InstanceError, InstanceId,
@@ -94,5 +96,7 @@ pub use discovery::DiskSnapshots;
 pub use discovery::{FileDiscovery, FileDocument};
 #[cfg(feature = "register")]
 pub use discovery::{Registrar, Registration};
+#[cfg(feature = "hyper")]
+pub use tower::HttpProbe;
 #[cfg(feature = "tonic")]
-pub use tower::TonicConnector;
+pub use tower::{GrpcHealthProbe, TonicConnector};

@@ -170,11 +170,6 @@ impl Node {
         self.withheld.first().map(Absence::from)
     }
 
-    /// Whether it gets no requests because its connections are not made yet.
-    pub(crate) fn is_warming(&self) -> bool {
-        self.withheld.holds(Withheld::Warming)
-    }
-
     /// Withholds requests for this reason, or no longer. Returns whether that was a change. Only the balancer's task calls it.
     pub(crate) fn withhold(&self, why: Withheld, withhold: bool) -> bool {
         self.withheld.set(why, withhold)
@@ -189,6 +184,11 @@ impl Node {
             }
             is_change
         });
+    }
+
+    /// Whether requests are withheld for this reason.
+    pub(crate) fn is_withheld(&self, why: Withheld) -> bool {
+        self.withheld.has(why)
     }
 
     /// What a layer keeps with this node, made by `init` at the first call for the key. It is

@@ -41,7 +41,7 @@ impl Withholdings {
         (before & bit != 0) != on
     }
 
-    pub(super) fn holds(&self, why: Withheld) -> bool {
+    pub(super) fn has(&self, why: Withheld) -> bool {
         self.0.load(Ordering::Acquire) & why as u8 != 0
     }
 
@@ -65,6 +65,7 @@ mod tests {
         assert!(!withheld.set(Withheld::Warming, true));
         assert!(withheld.set(Withheld::FailsChecks, true));
         assert_eq!(withheld.first(), Some(Withheld::FailsChecks));
+        assert!(withheld.has(Withheld::Warming) && !withheld.has(Withheld::Damped));
         assert!(withheld.set(Withheld::FailsChecks, false));
         assert_eq!(withheld.first(), Some(Withheld::Warming));
         assert!(!withheld.set(Withheld::Damped, false));

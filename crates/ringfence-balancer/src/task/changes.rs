@@ -5,6 +5,7 @@ use std::{fmt, sync::Arc};
 use ringfence_core::{Instance, Snapshot, SnapshotDiff, View};
 use tracing::{debug, info, warn};
 
+use super::Task;
 use crate::{merge::Urgency, published::Published};
 
 pub(crate) fn urgency(published: Option<&Published>, newer: &Snapshot) -> Urgency {
@@ -31,6 +32,31 @@ pub(crate) fn urgency(published: Option<&Published>, newer: &Snapshot) -> Urgenc
 
 fn usable(snapshot: &Snapshot) -> impl Iterator<Item = &Arc<Instance>> {
     snapshot.instances().iter().filter(|i| i.is_usable())
+}
+
+impl Task {
+    /// Counts what a new snapshot says of the instances, so that one sees how restless a service is.
+    pub(super) fn count_transitions(&mut self, before: Option<&View>, newer: &Snapshot) {
+        let Some(before) = before else {
+            return;
+        };
+        let diff = before.snapshot().diff(newer);
+        let report = &mut self.report;
+        report.instances_added += diff.added.len() as u64;
+        report.instances_removed += diff.removed.len() as u64;
+        let turned = diff.changed.iter().filter(|change| change.health);
+        for change in turned {
+            let healthy = newer
+                .get(change.id.as_str())
+                .is_some_and(|i| i.is_healthy());
+            let counter = if healthy {
+                &mut report.health_regained
+            } else {
+                &mut report.health_lost
+            };
+            *counter += 1;
+        }
+    }
 }
 
 /// How many instances take traffic, and how many of them are healthy.

@@ -1,6 +1,8 @@
 //! The one task of a balancer: it owns all state that changes.
 
 mod changes;
+mod checks;
+mod damping;
 mod newcomers;
 mod outliers;
 mod policies;
@@ -14,7 +16,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ringfence_core::{Newcomers, OutlierDetector, RetryBudget, SlowStart, Snapshot, View};
+use ringfence_core::{
+    FlapDamper, Newcomers, OutlierDetector, RetryBudget, SlowStart, Snapshot, View,
+};
 use ringfence_discovery::{Event, Supervisor};
 use tokio::{
     sync::{mpsc, watch},
@@ -23,8 +27,8 @@ use tokio::{
 };
 use tracing::warn;
 
-pub(crate) use self::{outliers::OutlierCounts, probing::Prober};
-use self::{probing::answer, publishing::Plan, warm_ups::WarmUps};
+pub(crate) use self::{checks::Checks, outliers::OutlierCounts, probing::Prober};
+use self::{checks::next_check, probing::answer, publishing::Plan, warm_ups::WarmUps};
 use crate::{
     CompiledPolicy, WarmUp,
     merge::Merger,
@@ -55,6 +59,9 @@ pub(crate) struct Task {
     /// When success rates and failure percentages are judged next, if they are.
     sweep_at: Option<Instant>,
     prober: Option<Prober>,
+    /// Asks the instances themselves, where the balancer was told to.
+    checks: Option<Checks>,
+    damper: Option<FlapDamper<NodeIdentity>>,
     /// The policy in force.
     policy: Option<Arc<CompiledPolicy>>,
     /// Those that are set.
@@ -111,6 +118,8 @@ impl Task {
             limit_told: false,
             sweep_at: sweeps.then(|| now() + outlier.interval()),
             prober,
+            checks: None,
+            damper: config.flap_damping().copied().map(FlapDamper::new),
             policy,
             policies,
             reloader,
@@ -132,7 +141,13 @@ impl Task {
         self
     }
 
+    pub(crate) fn with_checks(mut self, checks: Option<Checks>) -> Self {
+        self.checks = checks;
+        self
+    }
+
     pub(crate) async fn run(mut self) {
+        self.shared.start.wanted().await;
         loop {
             let deadline = TokioInstant::from_std(self.deadline());
             let awaits_policy = self
@@ -142,14 +157,15 @@ impl Task {
             tokio::select! {
                 // What is due first: it moves its own deadline on, so it cannot starve the rest, while
                 // a registry that never stops talking could starve it. Then failing instances, which
-                // hurt requests now; each node has at most one report here, and one probe. Then instances that are warm, of
-                // which there are no more than start. Then a new policy, of
-                // which the newest alone counts. Then the registry, which
-                // waits for the first word of the policy's source, and that source. The wishes of requests last: whoever sends many tags must not delay a removal.
+                // hurt requests now; each node has at most one report here, and one probe. Then results of checks and
+                // instances that are warm, of which only so many run. Then a new policy, of which the newest alone counts.
+                // Then the registry, which waits for the first word of the policy's source, and that source. The wishes of
+                // requests last: whoever sends many tags must not delay a removal.
                 biased;
                 () = sleep_until(deadline) => self.timers().await,
                 Some(report) = self.reports.recv() => self.reported(report).await,
                 (identity, serves) = answer(&mut self.prober) => self.probed(identity, serves).await,
+                checked = next_check(&mut self.checks) => self.checked(checked).await,
                 ended = self.warm_ups.next() => self.warmed(ended).await,
                 Ok(()) = self.policies.changed() => self.policy_set().await,
                 event = self.supervisor.next(), if !awaits_policy => self.event(event).await,
@@ -173,6 +189,8 @@ impl Task {
             self.sweep_at,
             self.probing_deadline(),
             self.slow_start.deadline(),
+            self.checks.as_ref().and_then(Checks::deadline),
+            damping::deadline(self.damper.as_ref()),
             self.prepare_at,
         ]
         .into_iter()
@@ -211,6 +229,10 @@ impl Task {
         if self.detector.deadline().is_some_and(|at| at <= now) {
             self.outliers_due(now).await;
         }
+        self.start_checks();
+        if damping::deadline(self.damper.as_ref()).is_some_and(|at| at <= now) {
+            self.damping_due().await;
+        }
         if self.sweep_at.is_some_and(|at| at <= now) {
             self.sweep_at = Some(now + self.shared.config.outlier().interval());
             self.sweep(now).await;
@@ -245,6 +267,7 @@ impl Task {
         self.report.watch = self.supervisor.status().clone();
         self.report.policy_source = self.reloader.as_ref().map(|r| r.status().clone());
         self.report.starting_slowly = self.slow_start.len();
+        self.report.checked = self.checks.as_ref().map_or(0, Checks::len);
         self.report.merged = self.merger.merged();
         self.report.routes_prepared = self.routes.prepared();
         self.report.routes_evicted = self.routes.evicted();

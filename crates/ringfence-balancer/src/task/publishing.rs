@@ -26,6 +26,10 @@ impl Task {
         let before = self.shared.cell.load_full();
         let previous = before.as_ref().map(|state| &*state.seats);
         let seats: Arc<[Arc<Seat>]> = self.table.seat(&snapshot, previous.unwrap_or(&[])).into();
+        if let Some(checks) = &mut self.checks {
+            checks.follow(&seats, now());
+        }
+        self.count_transitions(before.as_ref().map(|state| &*state.view), &snapshot);
         let (total, healthy) = changes::takers(&snapshot);
         let member = |identity: &NodeIdentity| {
             let instance = snapshot.get(identity.id().as_str())?;
@@ -66,6 +70,7 @@ impl Task {
         seats: Arc<[Arc<Seat>]>,
         service_exists: bool,
     ) -> bool {
+        self.damp(&seats);
         let before = self
             .shared
             .cell

@@ -8,7 +8,9 @@
 mod audit;
 mod bounded;
 mod consistency;
+mod damping;
 mod disk;
+mod health;
 mod keyless;
 mod lifecycle;
 mod limits;
@@ -21,6 +23,7 @@ mod probing;
 mod rates;
 mod reload;
 mod slow_start;
+mod start;
 mod support;
 mod told;
 mod trials;

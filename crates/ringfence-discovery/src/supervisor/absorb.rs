@@ -13,7 +13,8 @@ use super::{
     rejects, round,
 };
 use crate::{
-    Accepted, DiscoveryError, Event, HoldReason, HoldStatus, Provenance, ServiceState, Update,
+    Accepted, DiscoveryError, Event, HoldReason, HoldStatus, LossProbes, Provenance, ServiceState,
+    Update,
 };
 
 impl Supervisor {
@@ -127,6 +128,7 @@ impl Supervisor {
                 tracing::warn!(service = %self.service, %reason, "suspicious state held back");
                 counters.held += 1;
                 self.reader.on_hold(now, until);
+                self.note_lost(&update.state, Some(now));
             }
             Verdict::Accepted { changed, ended } => {
                 if let Some(ended) = ended {
@@ -146,7 +148,8 @@ impl Supervisor {
                     self.status.provenance = Some(update.provenance);
                 }
             }
-            Verdict::StillHeld | Verdict::Outdated => {}
+            Verdict::StillHeld => self.note_lost(&update.state, None),
+            Verdict::Outdated => {}
         }
         self.show_hold();
         verdict
@@ -166,6 +169,13 @@ impl Supervisor {
 
     fn on_hold_ended(&mut self, ended: Ended, now: Instant) {
         self.reader.on_hold_ended(now);
+        if let Some(LossProbes { asked, answered }) = self.probes_of_loss()
+            && answered * 2 > asked
+            && matches!(ended, Ended::Confirmed(_))
+        {
+            tracing::warn!(service = %self.service, asked, answered, "the registry is believed, although lost instances still answer");
+        }
+        self.end_inquiry();
         match ended {
             Ended::Confirmed(reason) => {
                 tracing::warn!(service = %self.service, %reason, "loss confirmed");
@@ -202,11 +212,13 @@ impl Supervisor {
     }
 
     /// A hold that begins or ends is an event; one whose reason changes on the way is not.
-    fn show_hold(&mut self) {
+    pub(super) fn show_hold(&mut self) {
+        let probes = self.probes_of_loss();
         let held = self.ledger.hold().map(|hold| HoldStatus {
             reason: hold.reason,
             since: hold.since.into_std(),
             until: hold.until.into_std(),
+            probes,
         });
         self.status_changed |= held.is_some() != self.status.held.is_some();
         self.status.held = held;

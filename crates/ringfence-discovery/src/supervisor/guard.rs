@@ -49,6 +49,10 @@ impl LossGuard {
         self.hold.as_ref()
     }
 
+    pub(crate) fn hold_mut(&mut self) -> Option<&mut Hold> {
+        self.hold.as_mut()
+    }
+
     /// Judges a reading made at `now` against the state in use. Only a reading can end a hold, never time alone: a registry
     /// that went away says nothing about the instances. Of a state that is a mere copy, only the loss of all is suspicious.
     pub(crate) fn judge(

@@ -1,5 +1,8 @@
 //! What is in use, and whether a reading replaces it. No clock, no I/O.
 
+use std::sync::Arc;
+
+use ringfence_core::Instance;
 use tokio::time::Instant;
 
 use super::guard::{Hold, Judgement, LossGuard};
@@ -89,6 +92,22 @@ impl Ledger {
 
     pub(crate) fn hold(&self) -> Option<&Hold> {
         self.guard.hold()
+    }
+
+    pub(crate) fn hold_mut(&mut self) -> Option<&mut Hold> {
+        self.guard.hold_mut()
+    }
+
+    /// The instances in use that are healthy, take traffic and are not in `read`.
+    pub(crate) fn lost(&self, read: &ServiceState) -> Vec<Arc<Instance>> {
+        let in_use = self.in_use.as_ref().and_then(ServiceState::as_snapshot);
+        let has = |instance: &Instance| {
+            read.as_snapshot()
+                .is_some_and(|read| read.get(instance.id().as_str()).is_some())
+        };
+        let instances = in_use.map_or(&[][..], |snapshot| snapshot.instances());
+        let lost = instances.iter().filter(|i| i.is_usable() && !has(i));
+        lost.cloned().collect()
     }
 
     pub(crate) fn offer(&mut self, update: &Update, reading: Reading, now: Instant) -> Verdict {

@@ -6,6 +6,7 @@ pub(crate) mod backoff;
 mod disk;
 mod guard;
 pub(crate) mod guarded;
+mod inquiry;
 mod ledger;
 mod reader;
 mod rejects;
@@ -21,7 +22,7 @@ use std::{
 
 use tokio::time::{Instant, Sleep};
 
-use self::{ledger::Ledger, reader::Reader, subscription::Subscription};
+use self::{inquiry::Inquiry, ledger::Ledger, reader::Reader, subscription::Subscription};
 use crate::{Discovery, Event, ServiceKey, WatchConfig, WatchStatus};
 
 /// Rounds of work in one poll before other tasks get their turn.
@@ -42,6 +43,7 @@ const POLL_BUDGET: usize = 32;
 /// - A loss of all instances or of more than [`WatchConfig::max_loss_percent`] is held for [`WatchConfig::empty_hold`]. The
 ///   registry is read at once and at the end of the hold: instances shown meanwhile end the hold, a reading of the same kind
 ///   after its end is believed. Where no reading succeeds, the hold lasts. The very first state is believed at once.
+///   With a [probe](Self::with_loss_probe) the lost instances are asked, too, which makes the hold longer or shorter.
 /// - Without contact for [`WatchConfig::stale_after`] the data counts as stale, and stays in use.
 /// - A panic of the source counts as an error of kind [`ErrorKind::Protocol`](crate::ErrorKind::Protocol).
 ///
@@ -77,6 +79,7 @@ pub struct Supervisor {
     subscription: Subscription,
     reader: Reader,
     ledger: Ledger,
+    inquiry: Option<Inquiry>,
     status: WatchStatus,
     /// Reads in a row that found what the watch had not announced.
     missed_by_watch: u8,
@@ -119,6 +122,7 @@ impl Supervisor {
             subscription: Subscription::new(&config),
             reader: Reader::new(&config),
             ledger: Ledger::new(&config),
+            inquiry: None,
             rng: config
                 .seed()
                 .map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed),
@@ -182,7 +186,8 @@ impl Supervisor {
                 #[cfg(feature = "disk")]
                 self.start_disk(now);
             }
-            let busy = self.poll_watch(cx, now) | self.poll_reader(cx, now);
+            let busy =
+                self.poll_watch(cx, now) | self.poll_reader(cx, now) | self.poll_inquiry(cx, now);
             #[cfg(feature = "disk")]
             let busy = busy | self.poll_disk(cx, now);
             self.check_staleness(now);
@@ -218,6 +223,7 @@ impl Supervisor {
             self.subscription.deadline(),
             self.reader.deadline(),
             self.stale_at(),
+            self.inquiry_deadline(),
             #[cfg(feature = "disk")]
             self.disk_deadline(),
         ];

@@ -90,6 +90,11 @@ impl Reader {
         self.hold_ends_at = Some(until);
     }
 
+    /// The hold lasts longer than it was to.
+    pub(crate) fn on_hold_extended(&mut self, until: Instant) {
+        self.hold_ends_at = Some(until);
+    }
+
     /// The hold ended by a reading.
     pub(crate) fn on_hold_ended(&mut self, now: Instant) {
         self.settled_at = Some(now);

@@ -16,6 +16,7 @@ mod file;
 #[cfg(feature = "file")]
 mod file_document;
 mod holds;
+mod loss_probes;
 mod memory;
 mod order;
 mod panics;

@@ -1,6 +1,7 @@
 //! Guides: how the parts work together. There is nothing here to call.
 
 pub mod config;
+pub mod health;
 pub mod load;
 pub mod outliers;
 pub mod policy;

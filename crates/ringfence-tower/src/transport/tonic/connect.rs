@@ -46,7 +46,13 @@ impl Options {
         }
         Ok(target.attachment(&self.channels, || {
             let instance = target.instance();
-            let connected = self.connect(instance, target.service(), &target.presence());
+            let presence = target.presence();
+            let connected = self.connect(
+                instance,
+                target.service(),
+                Some(&presence),
+                self.connections,
+            );
             connected.map_err(|error| {
                 let reason = Causes(&*error).to_string();
                 tracing::warn!(
@@ -61,11 +67,23 @@ impl Options {
         }))
     }
 
+    pub(super) fn own_channel(
+        &self,
+        instance: &Instance,
+        service: &str,
+    ) -> Result<Channel, BoxError> {
+        self.connect(instance, service, None, 1)?
+            .next()
+            .cloned()
+            .ok_or_else(|| "no connections".into())
+    }
+
     fn connect(
         &self,
         instance: &Instance,
         service: &str,
-        presence: &Presence,
+        presence: Option<&Presence>,
+        connections: usize,
     ) -> Result<Channels, BoxError> {
         let name = self.authority.resolve(instance, service)?;
         let scheme = scheme(instance.scheme());
@@ -85,7 +103,7 @@ impl Options {
             .build()?;
 
         let tally = Arc::default();
-        let channels = (0..self.connections)
+        let channels = (0..connections)
             .map(|_| {
                 let mut endpoint = Endpoint::from(uri.clone()).tcp_nodelay(true);
                 if let Some((interval, timeout)) = self.keepalive {

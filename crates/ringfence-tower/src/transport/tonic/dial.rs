@@ -2,7 +2,7 @@
 
 use std::error::Error as StdError;
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -39,7 +39,8 @@ pub(super) struct Dialer {
     timeout: Duration,
     connecting: Arc<Semaphore>,
     limits: Limits,
-    presence: Presence,
+    /// Of the node that the connection is for, if it is for one.
+    presence: Option<Presence>,
     pause: Arc<Mutex<Pause>>,
     tally: Arc<Tally>,
 }
@@ -109,7 +110,7 @@ impl Dialer {
         address: Uri,
         options: &Options,
         endpoint: &Endpoint,
-        presence: &Presence,
+        presence: Option<&Presence>,
         tally: &Arc<Tally>,
     ) -> Self {
         let timeout = options.connect_timeout;
@@ -128,7 +129,7 @@ impl Dialer {
             timeout,
             connecting: Arc::clone(&options.connecting),
             limits: Limits::of(options),
-            presence: presence.clone(),
+            presence: presence.cloned(),
             pause: Arc::default(),
             tally: Arc::clone(tally),
         }
@@ -147,7 +148,11 @@ impl Dialer {
             return Err(DialError::new(Cause::NoTurn(self.timeout)));
         };
         // Those who wanted it may have gone meanwhile.
-        if self.presence.in_flight() == 0 {
+        if self
+            .presence
+            .as_ref()
+            .is_some_and(|presence| presence.in_flight() == 0)
+        {
             return Err(DialError::new(Cause::NotWanted));
         }
         let dialled = time::timeout(self.timeout, self.http.call(self.address.clone())).await;
@@ -155,7 +160,10 @@ impl Dialer {
         let cause = match dialled {
             Ok(Ok(connection)) => {
                 *self.pause() = Pause::default();
-                let lifetime = self.limits.lifetime(self.presence, Arc::clone(&self.tally));
+                let lifetime = match self.presence {
+                    Some(presence) => self.limits.lifetime(presence, Arc::clone(&self.tally)),
+                    None => Box::pin(pending()),
+                };
                 let counted = Counted::new(connection.into_inner(), self.tally, lifetime);
                 return Ok(TokioIo::new(counted));
             }

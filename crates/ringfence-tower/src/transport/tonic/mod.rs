@@ -27,6 +27,7 @@ use self::options::Options;
 pub use self::resolve::{Resolve, ResolveFuture};
 pub use self::warm_up::TonicWarmUp;
 use super::{Authority, Connections, IntoBodyError, Rejection, Target, Transport};
+use crate::error::BoxError;
 
 /// Connects to each instance over HTTP/2 for generated tonic clients.
 ///
@@ -203,6 +204,15 @@ impl TonicConnector {
         F: Fn(Endpoint, &Instance) -> Endpoint + Send + Sync + 'static,
     {
         self.set(|options| options.configure = Some(Arc::new(configure)))
+    }
+
+    /// A connection that is not among those of the instance, made at the first call and closed with the channel.
+    pub(crate) fn own_channel(
+        &self,
+        instance: &Instance,
+        service: &str,
+    ) -> Result<Channel, BoxError> {
+        self.options.own_channel(instance, service)
     }
 
     fn set(mut self, change: impl FnOnce(&mut Options)) -> Self {

@@ -1,0 +1,120 @@
+//! What becomes of the results of checks.
+
+use ringfence_discovery::ProbeError;
+use tokio::task::{Id, JoinError};
+use tracing::{debug, info};
+
+use super::{CheckFault, Checks};
+use crate::{
+    node::{NodeIdentity, Withheld},
+    task::{Task, now},
+};
+
+/// Results taken in before the task looks at the registry again.
+const BATCH: usize = 1_024;
+
+/// A check that has ended.
+pub(in crate::task) struct Checked {
+    identity: NodeIdentity,
+    result: Result<(), CheckFault>,
+}
+
+/// What a join set gives.
+type Ended = Result<(Id, Result<(), CheckFault>), JoinError>;
+
+impl Checks {
+    /// `None` for a check of an instance that is not followed any more.
+    pub(super) fn ended(&mut self, ended: Ended) -> Option<Checked> {
+        let (id, result) = match ended {
+            Ok((id, result)) => (id, result),
+            Err(error) => {
+                let fault = ProbeError::new("the probe panicked");
+                (error.id(), Err(CheckFault::Failed(fault)))
+            }
+        };
+        let identity = self.under_way.remove(&id)?;
+        Some(Checked { identity, result })
+    }
+
+    fn try_next(&mut self) -> Option<Checked> {
+        loop {
+            let ended = self.running.try_join_next_with_id()?;
+            if let Some(checked) = self.ended(ended) {
+                return Some(checked);
+            }
+        }
+    }
+
+    /// Takes a result in. Returns whether the instance went up or down.
+    fn take(&mut self, identity: &NodeIdentity, result: &Result<(), CheckFault>) -> bool {
+        let (now, draw) = (now(), fastrand::f64());
+        let Some(row) = self.rows.get_mut(identity) else {
+            return false;
+        };
+        let wait = if row.record.is_checked() {
+            self.config.wait(draw)
+        } else {
+            self.config.second_wait(draw)
+        };
+        let flipped = row.record.record(result.is_ok(), &self.config);
+        let up = row.record.is_up();
+        if flipped {
+            row.seat.node.withhold(Withheld::FailsChecks, !up);
+        }
+        let (instance, address) = (identity.id(), row.seat.node.address());
+        match (flipped, result) {
+            (true, Ok(())) => info!(%instance, %address, "instance passes its checks"),
+            (true, Err(fault)) => info!(%instance, %address, %fault, "instance fails its checks"),
+            (false, Err(fault)) => debug!(%instance, %address, %fault, up, "check failed"),
+            (false, Ok(())) => {}
+        }
+        let at = (row.started + wait).max(now);
+        let next = self.enqueue(identity.clone(), at);
+        if let Some(row) = self.rows.get_mut(identity) {
+            row.next = next;
+        }
+        flipped
+    }
+}
+
+impl std::fmt::Display for CheckFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Failed(error) => error.fmt(f),
+            Self::TimedOut => f.write_str("no answer in time"),
+        }
+    }
+}
+
+impl Task {
+    /// Takes in all results that are there, so that many of them make one view.
+    pub(in crate::task) async fn checked(&mut self, first: Checked) {
+        let mut changed = self.take_check(first);
+        for _ in 0..BATCH {
+            let Some(next) = self.checks.as_mut().and_then(Checks::try_next) else {
+                break;
+            };
+            changed |= self.take_check(next);
+        }
+        if changed {
+            self.republish().await;
+        }
+    }
+
+    fn take_check(&mut self, checked: Checked) -> bool {
+        let Some(checks) = &mut self.checks else {
+            return false;
+        };
+        let Checked { identity, result } = checked;
+        let report = &mut self.report;
+        let (counter, flips) = match &result {
+            Ok(()) => (&mut report.checks_passed, &mut report.checks_regained),
+            Err(CheckFault::Failed(_)) => (&mut report.checks_failed, &mut report.checks_lost),
+            Err(CheckFault::TimedOut) => (&mut report.checks_timed_out, &mut report.checks_lost),
+        };
+        *counter += 1;
+        let flipped = checks.take(&identity, &result);
+        *flips += u64::from(flipped);
+        flipped
+    }
+}
