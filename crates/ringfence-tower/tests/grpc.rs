@@ -149,7 +149,6 @@ async fn a_closed_port_is_a_hop_then_an_ejection_then_a_return() {
     let a = EchoServer::bind("a").await.unwrap();
     let refused = RefusedAddress::new().unwrap();
     let outlier = OutlierConfig::default()
-        .with_consecutive_failures(5)
         .with_max_ejection_percent(50)
         .unwrap()
         .with_base_ejection_time(Duration::from_millis(300))
@@ -168,7 +167,7 @@ async fn a_closed_port_is_a_hop_then_an_ejection_then_a_return() {
     assert!(counters.ejections >= 1);
     // Each failure was one hop, and once ejected it is not asked: without, there were a hundred.
     assert_eq!(counters.hops_free, counters.failures_connect);
-    assert!((5..100).contains(&counters.hops_free), "{counters:?}");
+    assert!((3..100).contains(&counters.hops_free), "{counters:?}");
 
     let address = refused.address();
     drop(refused);
