@@ -121,3 +121,28 @@ fn shutdown_refuses_new_calls_and_lets_running_ones_end() {
         running.await.unwrap().expect("the running call ends well");
     });
 }
+
+/// What nobody ends is cut off at the limit, and its connection closed (B58).
+#[test]
+fn a_shutdown_has_a_limit_for_what_runs() {
+    current_thread().block_on(async {
+        let fleet = Fleet::start(["a"]).await;
+        let balancer = balancer(registry([fleet.instance("a").build().unwrap()]));
+        let echo = echo(&balancer);
+        let [short, long] = [50, 60_000].map(|delay_ms| {
+            let mut echo = echo.clone();
+            let request = ringfence_echo::EchoRequest::new("slow").with_delay_ms(delay_ms);
+            tokio::spawn(async move { echo.unary(request).await })
+        });
+        until(|| fleet.server("a").in_flight() == 2).await;
+        assert_eq!(
+            balancer.shutdown_within(Duration::from_millis(500)).await,
+            1
+        );
+        assert_eq!(short.await.unwrap().unwrap().into_inner().instance, "a");
+        let cut = long.await.unwrap().unwrap_err();
+        assert_eq!(cut.code(), tonic::Code::Unavailable, "{cut:?}");
+        until(|| fleet.server("a").open_connections() == 0).await;
+        assert_eq!(balancer.status().nodes, 0);
+    });
+}

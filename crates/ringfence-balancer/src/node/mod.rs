@@ -31,8 +31,8 @@ pub use self::{
     presence::Presence,
 };
 use self::{
-    attachment::Attachments, reports::Reporter, streak::Streak, tally::Tally, trial::Trial,
-    withheld::Withholdings,
+    attachment::Attachments, presence::Stay, reports::Reporter, streak::Streak, tally::Tally,
+    trial::Trial, withheld::Withholdings,
 };
 pub(crate) use self::{
     reports::{News, Report, ReportSender, report_channel},
@@ -106,8 +106,8 @@ pub struct Node {
     tally: Tally,
     trial: Trial,
     withheld: Withholdings,
-    /// Since when the instance is not in the snapshot any more.
-    left: watch::Sender<Option<TokioInstant>>,
+    /// Whether the instance is in the snapshot.
+    stay: watch::Sender<Stay>,
     attachments: Attachments,
     reporter: Reporter,
     totals: Arc<NodeTotals>,
@@ -125,7 +125,7 @@ impl Node {
             tally: Tally::default(),
             trial: Trial::default(),
             withheld: Withholdings::default(),
-            left: watch::Sender::new(None),
+            stay: watch::Sender::new(Stay::Listed),
             attachments: Attachments::default(),
             reporter: Reporter::new(reports),
             totals,
@@ -175,15 +175,24 @@ impl Node {
         self.withheld.set(why, withhold)
     }
 
-    /// Whether the instance is in the snapshot. Only the balancer's task calls it.
+    /// Whether the instance is in the snapshot. Only the balancer's task calls it, and a shutdown after that.
     pub(crate) fn set_present(&self, present: bool) {
-        self.left.send_if_modified(|left| {
-            let is_change = left.is_none() != present;
+        self.stay.send_if_modified(|stay| {
+            let is_change = (*stay == Stay::Listed) != present;
             if is_change {
-                *left = (!present).then(TokioInstant::now);
+                *stay = if present {
+                    Stay::Listed
+                } else {
+                    Stay::Left(TokioInstant::now())
+                };
             }
             is_change
         });
+    }
+
+    /// What runs on it is to end.
+    pub(crate) fn cut(&self) {
+        self.stay.send_replace(Stay::Over(TokioInstant::now()));
     }
 
     /// Whether requests are withheld for this reason.

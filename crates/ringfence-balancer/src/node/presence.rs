@@ -14,20 +14,30 @@ use tokio::{
 
 use super::{Node, Seat};
 
+/// Whether an instance is in the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stay {
+    Listed,
+    /// It left then; what runs on it may go on for a while.
+    Left(Instant),
+    /// What runs on it is to end at once.
+    Over(Instant),
+}
+
 /// Follows an instance without keeping its [`Node`]: for connections, which are let go with the node.
 ///
 /// # Examples
 /// See [`Candidate::presence`](crate::Candidate::presence).
 #[derive(Clone)]
 pub struct Presence {
-    left: watch::Receiver<Option<Instant>>,
+    stay: watch::Receiver<Stay>,
     node: Weak<Node>,
 }
 
 impl Presence {
     pub(crate) fn of(seat: &Seat) -> Self {
         Self {
-            left: seat.node.left.subscribe(),
+            stay: seat.node.stay.subscribe(),
             node: Arc::downgrade(&seat.node),
         }
     }
@@ -35,7 +45,10 @@ impl Presence {
     /// Since when the instance is not in the list any more; `None` while it is.
     #[must_use]
     pub fn left_at(&self) -> Option<Instant> {
-        *self.left.borrow()
+        match *self.stay.borrow() {
+            Stay::Listed => None,
+            Stay::Left(at) | Stay::Over(at) => Some(at),
+        }
     }
 
     /// Attempts that are running on it now.
@@ -44,8 +57,9 @@ impl Presence {
         self.node.upgrade().map_or(0, |node| node.in_flight())
     }
 
-    /// Waits until the instance has not been in the list for this long. It starts anew if the instance comes back, and never ends
-    /// if the node goes first.
+    /// Waits until the instance has not been in the list for this long, or until
+    /// [`Balancer::shutdown_within`](crate::Balancer::shutdown_within) cuts off what still runs. It starts anew if the instance comes
+    /// back, and never ends if the node goes first.
     ///
     /// # Cancel safety
     /// Nothing is lost.
@@ -53,25 +67,26 @@ impl Presence {
     /// # Panics
     /// Outside of a tokio runtime with time enabled.
     pub async fn away_for(&mut self, limit: Duration) {
+        let mut stay = *self.stay.borrow_and_update();
         loop {
-            let Some(left) = self.changed(None).await else {
-                return pending().await;
+            let end = match stay {
+                Stay::Over(_) => return,
+                Stay::Left(at) => at.checked_add(limit),
+                Stay::Listed => None,
             };
-            let Some(end) = left.and_then(|left| left.checked_add(limit)) else {
-                return pending().await;
+            let changed = self.stay.changed();
+            let changed = match end {
+                Some(end) => match timeout_at(end, changed).await {
+                    Err(_elapsed) => return,
+                    Ok(changed) => changed,
+                },
+                None => changed.await,
             };
-            match timeout_at(end, self.changed(left)).await {
-                Err(_elapsed) => return,
-                Ok(None) => return pending().await,
-                Ok(Some(_back)) => {}
+            if changed.is_err() {
+                return pending().await;
             }
+            stay = *self.stay.borrow_and_update();
         }
-    }
-
-    /// What it is once it is not this any more; `None` when the node goes first.
-    async fn changed(&mut self, from: Option<Instant>) -> Option<Option<Instant>> {
-        let changed = self.left.wait_for(|left| *left != from).await;
-        changed.ok().map(|left| *left)
     }
 }
 

@@ -1,5 +1,7 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use tokio::sync::Notify;
+
 use super::FailureKind;
 
 /// Sums over all nodes of a balancer, those that are gone included.
@@ -8,6 +10,8 @@ pub(crate) struct NodeTotals {
     /// The most requests in flight on one node; 0: any number.
     most: u64,
     alive: AtomicUsize,
+    /// Told when none is left.
+    none_left: Notify,
     on_trial: AtomicUsize,
     connect: AtomicU64,
     timeout: AtomicU64,
@@ -41,7 +45,9 @@ impl NodeTotals {
     }
 
     pub(super) fn died(&self) {
-        self.alive.fetch_sub(1, Ordering::Relaxed);
+        if self.alive.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.none_left.notify_waiters();
+        }
     }
 
     pub(super) fn failed(&self, kind: FailureKind) {
@@ -64,7 +70,18 @@ impl NodeTotals {
 
     /// Nodes in memory.
     pub(crate) fn alive(&self) -> usize {
-        self.alive.load(Ordering::Relaxed)
+        self.alive.load(Ordering::Acquire)
+    }
+
+    /// Waits until there is none.
+    pub(crate) async fn none_left(&self) {
+        loop {
+            let told = self.none_left.notified();
+            if self.alive() == 0 {
+                return;
+            }
+            told.await;
+        }
     }
 
     /// Attempts that ended so.

@@ -208,6 +208,41 @@ async fn a_shutdown_refuses_new_picks_and_lets_running_ones_finish() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_shutdown_waits_for_what_runs_up_to_its_limit() {
+    let limit = Duration::from_secs(10);
+    for (lasts, left) in [(3, 0), (30, 1)] {
+        let source = ScriptedDiscovery::new();
+        source.push_instances([instance(1), instance(2)]);
+        let balancer = build(&source);
+        balancer.ready().await.expect("ready");
+        let running = begin(&balancer, "k");
+        let request = PickRequest::new().with_key("k");
+        let mut presence = balancer.pick(&request).expect("one").first().presence();
+        let ends = tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_secs(lasts)).await;
+            drop(running);
+        });
+        let cut = tokio::spawn(async move {
+            let cut = presence.away_for(Duration::from_secs(3_600));
+            tokio::time::timeout(2 * limit, cut).await.is_ok()
+        });
+        let start = tokio::time::Instant::now();
+        assert_eq!(balancer.shutdown_within(limit).await, left);
+        let took = start.elapsed();
+        let expected = Duration::from_secs(lasts).min(limit);
+        assert!(
+            took >= expected && took < expected + Duration::from_millis(10),
+            "{took:?}"
+        );
+        assert_eq!(cut.await.expect("no panic"), left > 0);
+        ends.await.expect("no panic");
+        // Again, with nothing left.
+        assert_eq!(balancer.shutdown_within(limit).await, 0);
+        assert!(balancer.pick(&request).is_err());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_shutdown_before_the_first_view_wakes_those_who_wait() {
     let source = ScriptedDiscovery::new();
     let balancer = build(&source);
