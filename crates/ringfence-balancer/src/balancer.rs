@@ -11,8 +11,9 @@ use ringfence_discovery::{Discovery, ServiceKey};
 use tokio::time::{Instant, timeout};
 
 use crate::{
-    BalancerBuilder, BalancerConfig, Candidate, Current, Decision, Permit, PickError, PickRequest,
-    StartPolicy, Status, handle::TaskGuard, node::Node, pick,
+    BalancerBuilder, BalancerConfig, Candidate, ConfigFinding, Current, Decision,
+    HealthCheckConfig, Permit, PickError, PickRequest, StartPolicy, Status, handle::TaskGuard,
+    node::Node, pick,
 };
 
 /// The longest that [`Balancer::shutdown`] waits for the task.
@@ -249,6 +250,18 @@ impl Balancer {
     #[must_use]
     pub fn config(&self) -> &BalancerConfig {
         &self.guard.shared.config
+    }
+
+    /// Which of its settings do not go together; none of these is an error.
+    #[must_use]
+    pub fn findings(&self) -> &[ConfigFinding] {
+        &self.guard.shared.known.findings
+    }
+
+    /// How instances are checked, if they are.
+    #[must_use]
+    pub fn health_check(&self) -> Option<&HealthCheckConfig> {
+        self.guard.shared.known.health_check.as_ref()
     }
 
     /// The view that picks read now; `None` before the first and after a shutdown.

@@ -1,6 +1,6 @@
 use std::{fmt, sync::Arc, time::Duration};
 
-use ringfence_core::Severity;
+use ringfence_core::{ConfigFinding, Severity};
 use ringfence_discovery::{Discovery, DocumentSource, Probe, ServiceKey, Supervisor};
 use ringfence_policy::{AuditSink, Comparison};
 use tokio::{runtime::Handle, sync::watch};
@@ -13,7 +13,7 @@ use crate::{
     handle::TaskGuard,
     observing::Observing,
     reload::Reloader,
-    shared::Shared,
+    shared::{Known, Shared},
     task::{Checks, Prober, Task},
 };
 
@@ -281,6 +281,14 @@ impl BalancerBuilder {
         Ok(balancer)
     }
 
+    pub(crate) fn config(&self) -> &BalancerConfig {
+        &self.config
+    }
+
+    pub(crate) fn health_check_config(&self) -> Option<HealthCheckConfig> {
+        self.health_check.as_ref().map(|(_, config)| *config)
+    }
+
     /// Starts the balancer's task on the current tokio runtime, which must have its time driver
     /// enabled. Returns at once; the first view comes later, see [`Balancer::ready`].
     ///
@@ -288,15 +296,13 @@ impl BalancerBuilder {
     /// [`BuildError::NoRuntime`] outside of a tokio runtime; [`BuildError::Config`] where settings cannot work together;
     /// [`BuildError::NoCopies`] for [`StartPolicy::UseDiskSnapshot`] without disk snapshots.
     pub fn build(self) -> Result<Balancer, BuildError> {
-        let (errors, warnings): (Vec<_>, Vec<_>) = self
-            .config
-            .findings()
-            .into_iter()
-            .partition(|finding| finding.severity() == Severity::Error);
+        let (findings, health_check) = (self.findings(), self.health_check_config());
+        let is_error = |finding: &&ConfigFinding| finding.severity() == Severity::Error;
+        let errors: Vec<_> = findings.iter().filter(is_error).cloned().collect();
         if !errors.is_empty() {
             return Err(BuildError::Config(errors));
         }
-        for finding in warnings {
+        for finding in &findings {
             tracing::warn!(service = %self.service, code = finding.code(), "{}", finding.message());
         }
         let runtime = Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
@@ -311,6 +317,10 @@ impl BalancerBuilder {
             self.policy,
             Audit::new(self.audit.0, runtime.clone()),
             Observing::new(self.observe_cache),
+            Known {
+                findings,
+                health_check,
+            },
         ));
         let reloader = self.policy_source.map(|(source, context)| {
             Reloader::new(source, context, &watch, shared.policies.subscribe())

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ringfence_core::{ConfigFinding, FindingRule, Severity};
 
-use crate::BalancerConfig;
+use crate::{BalancerBuilder, BalancerConfig, HealthCheckConfig};
 
 /// What is looked for; each has a section in the guide.
 pub(crate) const RULES: &[FindingRule<BalancerConfig>] = &[
@@ -154,6 +154,37 @@ pub(crate) const RULES: &[FindingRule<BalancerConfig>] = &[
             })
         },
     },
+    FindingRule {
+        code: "RF-C115",
+        severity: Severity::Warning,
+        check: |config| {
+            let limits = config.concurrency();
+            (limits.max_queued() > 0 && limits.max_in_flight() == 0).then(|| {
+                format!(
+                    "max_queued ({}) has no effect without max_in_flight: nobody ever waits",
+                    limits.max_queued()
+                )
+            })
+        },
+    },
+];
+
+/// What is looked for where instances are checked.
+pub(crate) const CHECK_RULES: &[FindingRule<(BalancerConfig, HealthCheckConfig)>] = &[
+    FindingRule {
+        code: "RF-C103",
+        severity: Severity::Warning,
+        check: |(config, checks)| {
+            let base = config.outlier().base_ejection_time();
+            let notices = checks.interval() * checks.fall();
+            (config.outlier().ejects() && base < notices).then(|| {
+            format!(
+                "outlier.base_ejection_time ({base:?}) is shorter than health_check.interval times fall ({notices:?}): an \
+                 instance that is down is back before its checks have noticed that it is"
+            )
+        })
+        },
+    },
 ];
 
 impl BalancerConfig {
@@ -177,20 +208,38 @@ impl BalancerConfig {
         FindingRule::findings(RULES, self)
     }
 
-    /// The codes of all [`findings`](Self::findings) that there can be.
+    /// The codes of all findings of a balancer that there can be.
     #[must_use]
     pub fn finding_codes() -> Vec<&'static str> {
-        RULES.iter().map(|rule| rule.code).collect()
+        let codes = RULES.iter().map(|rule| rule.code);
+        codes
+            .chain(CHECK_RULES.iter().map(|rule| rule.code))
+            .collect()
+    }
+}
+
+impl BalancerBuilder {
+    /// [`BalancerConfig::findings`], and those of the health checks with it.
+    #[must_use]
+    pub fn findings(&self) -> Vec<ConfigFinding> {
+        let mut findings = self.config().findings();
+        if let Some(checks) = self.health_check_config() {
+            let both = (self.config().clone(), checks);
+            findings.extend(FindingRule::findings(CHECK_RULES, &both));
+        }
+        findings
     }
 }
 
 #[cfg(test)]
 mod tests {
     use ringfence_core::RingConfig;
-    use ringfence_discovery::WatchConfig;
+    use ringfence_discovery::{MemoryRegistry, WatchConfig};
 
     use super::*;
-    use crate::{ConfigError, OutlierConfig, RetryBudgetConfig};
+    use crate::{
+        Balancer, ConcurrencyLimits, ConfigError, OutlierConfig, RetryBudgetConfig, TcpProbe,
+    };
 
     const fn seconds(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
@@ -203,9 +252,13 @@ mod tests {
         let watch = WatchConfig::default;
         Ok(match code {
             "RF-C104" => {
-                let short = outlier().with_base_ejection_time(seconds(1))?;
-                let config = config().with_outlier(short);
-                [config.clone(), config.with_max_merge_delay(seconds(1))?]
+                let config = config();
+                [31, 30].map(|delay| {
+                    config
+                        .clone()
+                        .with_max_merge_delay(seconds(delay))
+                        .expect("in range")
+                })
             }
             "RF-C106" => [
                 config().with_outlier(outlier().with_base_ejection_time(seconds(301))?),
@@ -252,6 +305,18 @@ mod tests {
                     config().with_ring(most.with_points_per_instance(500)?),
                 ]
             }
+            "RF-C115" => {
+                let queue = ConcurrencyLimits::default().with_max_queued(1)?;
+                [
+                    config().with_concurrency(queue),
+                    config().with_concurrency(queue.with_max_in_flight(1)?),
+                ]
+            }
+            // Of 30 s and 3 checks.
+            "RF-C103" => [29, 30].map(|base| {
+                let outlier = outlier().with_base_ejection_time(seconds(base));
+                config().with_outlier(outlier.expect("in range"))
+            }),
             unknown => panic!("{unknown} has no examples"),
         })
     }
@@ -261,7 +326,10 @@ mod tests {
         for code in BalancerConfig::finding_codes() {
             let [bad, good] = examples(code)?;
             let codes = |config: &BalancerConfig| {
-                let findings = config.findings();
+                let builder = Balancer::builder(MemoryRegistry::new(), "order")
+                    .with_config(config.clone())
+                    .with_health_check(TcpProbe, HealthCheckConfig::default());
+                let findings = builder.findings();
                 findings.iter().map(ConfigFinding::code).collect::<Vec<_>>()
             };
             assert_eq!(codes(&bad), [code]);

@@ -15,7 +15,8 @@ use tokio::{sync::watch, time::Instant};
 use tracing::{info, warn};
 
 use crate::{
-    BalancerConfig, CompiledPolicy, Overload, PickError, PolicySourceStatus,
+    BalancerConfig, CompiledPolicy, ConfigFinding, HealthCheckConfig, Overload, PickError,
+    PolicySourceStatus,
     admission::Admission,
     audit::Audit,
     counter::StripedCounter,
@@ -74,8 +75,16 @@ pub(crate) struct TaskReport {
     pub(crate) policy_source: Option<PolicySourceStatus>,
 }
 
+/// What was known of a balancer when it was built.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    pub(crate) findings: Vec<ConfigFinding>,
+    pub(crate) health_check: Option<HealthCheckConfig>,
+}
+
 #[derive(Debug)]
 pub(crate) struct Shared {
+    pub(crate) known: Known,
     pub(crate) service: ServiceKey,
     pub(crate) config: BalancerConfig,
     pub(crate) cell: ViewCell,
@@ -115,10 +124,12 @@ impl Shared {
         policy: Option<Arc<CompiledPolicy>>,
         audit: Audit,
         observing: Observing,
+        known: Known,
     ) -> Self {
         let budget = RetryBudget::new(*config.retry_budget(), Instant::now().into_std());
         Self {
             service,
+            known,
             cell: ViewCell::default(),
             start: Start::new(config.start_policy()),
             counters: Counters::default(),
@@ -256,6 +267,7 @@ mod tests {
             None,
             Audit::new(None, tokio::runtime::Handle::current()),
             Observing::new(1),
+            Known::default(),
         );
         std::thread::scope(|scope| {
             for _ in 0..8 {

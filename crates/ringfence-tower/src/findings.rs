@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use std::sync::atomic::Ordering;
 
+#[cfg(feature = "tonic")]
+use ringfence_core::HealthCheckConfig;
 use ringfence_core::{ConfigFinding, FindingRule, Severity};
 
 use crate::layer::RingfenceLayer;
@@ -68,22 +70,40 @@ const RULES: &[FindingRule<Settings>] = &[
 struct Setup {
     per_try_timeout: Option<Duration>,
     connect_timeout: Duration,
+    /// Until a connection that went dead is given up.
+    gives_up_after: Option<Duration>,
+    check_interval: Option<Duration>,
 }
 
 #[cfg(feature = "tonic")]
-const CONNECTOR_RULES: &[FindingRule<Setup>] = &[FindingRule {
-    code: "RF-C105",
-    severity: Severity::Warning,
-    check: |setup| {
-        let (limit, connect) = (setup.per_try_timeout?, setup.connect_timeout);
-        (limit < connect).then(|| {
+const CONNECTOR_RULES: &[FindingRule<Setup>] = &[
+    FindingRule {
+        code: "RF-C101",
+        severity: Severity::Warning,
+        check: |setup| {
+            let (dead, checks) = (setup.gives_up_after?, setup.check_interval?);
+            (dead < checks).then(|| {
+            format!(
+                "keepalive gives a connection up after {dead:?}, before the next health check ({checks:?}): a pause of that \
+                 length closes connections over and over, and no check ever fails"
+            )
+        })
+        },
+    },
+    FindingRule {
+        code: "RF-C105",
+        severity: Severity::Warning,
+        check: |setup| {
+            let (limit, connect) = (setup.per_try_timeout?, setup.connect_timeout);
+            (limit < connect).then(|| {
             format!(
                 "per_try_timeout ({limit:?}) is shorter than connect_timeout ({connect:?}): attempts end before their connection \
                  is given up, and the instance is not known to be unreachable"
             )
         })
+        },
     },
-}];
+];
 
 impl Settings {
     /// Logs what does not go together, once. The balancer has told of its own.
@@ -121,7 +141,7 @@ impl RingfenceLayer {
     #[must_use]
     pub fn findings(&self) -> Vec<ConfigFinding> {
         let settings = self.settings();
-        let mut findings = settings.balancer.config().findings();
+        let mut findings = settings.balancer.findings().to_vec();
         findings.extend(FindingRule::findings(RULES, settings));
         findings
     }
@@ -134,6 +154,12 @@ impl RingfenceLayer {
         let setup = Setup {
             per_try_timeout: self.settings().retry.per_try_timeout(),
             connect_timeout: connector.connect_timeout(),
+            gives_up_after: connector.gives_up_after(),
+            check_interval: self
+                .settings()
+                .balancer
+                .health_check()
+                .map(HealthCheckConfig::interval),
         };
         findings.extend(FindingRule::findings(CONNECTOR_RULES, &setup));
         findings

@@ -6,6 +6,7 @@ mod common;
 use std::time::Duration;
 
 use common::{Cluster, config};
+use ringfence_balancer::{HealthCheckConfig, TcpProbe};
 use ringfence_tower::{RetryPolicy, RingfenceLayer};
 
 const fn millis(millis: u64) -> Duration {
@@ -18,6 +19,22 @@ async fn examples(code: &str) -> [RingfenceLayer; 2] {
     let layer = |retry| cluster.layer().with_retry(retry);
     let hedged = |delay| RetryPolicy::default().with_hedging(millis(delay));
     match code {
+        "RF-C101" => {
+            let checked = |interval| async move {
+                let second = Duration::from_secs(1);
+                let times = HealthCheckConfig::default().with_times(interval * second, second);
+                let instances = [common::instance("a", "a:80")];
+                Cluster::build(instances, |balancer| {
+                    balancer
+                        .with_config(config())
+                        .with_health_check(TcpProbe, times.unwrap())
+                })
+                .await
+                .layer()
+            };
+            // Of 10 s and 5 s.
+            [checked(16).await, checked(15).await]
+        }
         "RF-C105" => [999, 1_000]
             .map(|limit| layer(RetryPolicy::default().with_per_try_timeout(millis(limit)))),
         "RF-C120" => {

@@ -230,6 +230,7 @@ mod tests {
             None,
             Audit::new(None, tokio::runtime::Handle::current()),
             Observing::new(1),
+            crate::shared::Known::default(),
         ));
         let (sender, answered) = watch::channel(false);
         let mut task = Task::new(Arc::clone(&shared), supervisor, None, None, sender);

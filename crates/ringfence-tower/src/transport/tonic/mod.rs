@@ -94,6 +94,11 @@ impl TonicConnector {
         self.options.connect_timeout
     }
 
+    pub(crate) fn gives_up_after(&self) -> Option<Duration> {
+        let (interval, timeout) = self.options.keepalive?;
+        Some(interval + timeout)
+    }
+
     /// HTTP/2 pings, idle connections included: one each `interval`, the connection is given up if
     /// none is answered within `timeout`; default 10 s and 5 s. Intervals outside of 1 s..=1 h and
     /// timeouts outside of 100 ms..=1 h are moved to the nearer end.
