@@ -1,16 +1,15 @@
 //! The client under test, and what is left of it.
 
-use std::{collections::BTreeMap, fs, time::Duration};
+use std::{collections::BTreeMap, env, fs, str::FromStr, time::Duration};
 
 use ringfence::{
-    Balancer, BalancerConfig, Discovery, KeySource, PickRequest, RetryPolicy, RingfenceLayer,
-    TonicConnector,
+    Balancer, BalancerConfig, Discovery, KeySource, RetryPolicy, RingfenceLayer, TonicConnector,
 };
 use ringfence_echo::EchoClient;
 use ringfence_tests::client::{Echo, service};
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use crate::load::{KEYS, key, request};
+use crate::load::{KEYS, request};
 
 pub(crate) fn runtime() -> Runtime {
     Builder::new_multi_thread()
@@ -52,12 +51,15 @@ pub(crate) async fn owners(echo: &Echo) -> BTreeMap<usize, String> {
     owners
 }
 
-/// Attempts that are still counted on any instance.
-pub(crate) fn in_flight(balancer: &Balancer) -> u64 {
-    let name = key(0);
-    let request = PickRequest::new().with_key(&name);
-    let all = balancer.owners(&request, usize::MAX).unwrap();
-    all.iter().map(|candidate| candidate.in_flight()).sum()
+/// Repeats those draws of a run that are not faults.
+pub(crate) fn seed() -> u64 {
+    let seed = variable("RINGFENCE_CHAOS_SEED").unwrap_or_else(|| fastrand::u64(..));
+    println!("RINGFENCE_CHAOS_SEED={seed}");
+    seed
+}
+
+pub(crate) fn variable<T: FromStr>(name: &str) -> Option<T> {
+    env::var(name).ok()?.parse().ok()
 }
 
 /// What this process holds.

@@ -1,6 +1,6 @@
 //! Clients under load while everything around them fails.
 //!
-//! `RINGFENCE_CHAOS_SECONDS` makes the faults go on for longer than 60 s, `RINGFENCE_CHAOS_SEED` repeats those of a run, which
+//! `RINGFENCE_CHAOS_SECONDS` makes the faults go on for longer than 50 s, `RINGFENCE_CHAOS_SEED` repeats those of a run, which
 //! prints its own.
 
 #![allow(

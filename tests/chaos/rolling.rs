@@ -15,7 +15,7 @@ use tonic::{
 };
 
 use crate::{
-    client::{balancer, echo, runtime},
+    client::{balancer, echo, runtime, seed},
     fleet::Fleet,
     load::{self, Fate, Kind, Mix, Records},
 };
@@ -69,7 +69,7 @@ where
 #[test]
 fn ten_rolling_restarts_fail_no_call_that_may_be_sent_twice() {
     runtime().block_on(async {
-        let seed = fastrand::u64(..);
+        let seed = seed();
         let mut fleet = Fleet::start(INSTANCES);
         let source = StaticDiscovery::new().with_service(service(), fleet.instances());
         let balancer = balancer(source, BalancerConfig::default()).await;

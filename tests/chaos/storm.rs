@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use crate::{
-    client::{balancer, echo, runtime},
+    client::{balancer, echo, runtime, seed},
     fleet::Fleet,
     load::{self, Fate, Mix, Records},
 };
@@ -29,7 +29,7 @@ fn a_storm_stays_within_the_budget_and_ends_with_its_cause() {
         let (done, over) = oneshot::channel();
         let mix = Mix { idempotent: 1, once: 0, stream: 0 };
         let echo = echo(&balancer, RetryPolicy::default());
-        let load = tokio::spawn(load::run(echo, RATE, mix, Rng::new(), records.clone(), async {
+        let load = tokio::spawn(load::run(echo, RATE, mix, Rng::with_seed(seed()), records.clone(), async {
             let _ = over.await;
         }));
         let start = Instant::now();

@@ -19,7 +19,7 @@ use crate::{ConcurrencyLimits, Overload, PickError, shared::Shared};
 ///
 /// # Examples
 /// See there.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[must_use = "the place is given back when this is dropped"]
 pub struct Permit {
     /// `None` without a limit.
@@ -77,7 +77,7 @@ impl Admission {
 
     async fn admit(&self) -> Result<Permit, Refusal> {
         let Some(places) = &self.places else {
-            return Ok(Permit::default());
+            return Ok(Permit { _place: None });
         };
         match Arc::clone(places).try_acquire_owned() {
             Ok(place) => {

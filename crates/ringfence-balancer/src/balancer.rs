@@ -1,10 +1,7 @@
 mod policy;
+mod shutdown;
 
-use std::{
-    fmt,
-    sync::{Arc, Weak},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use ringfence_core::View;
 use ringfence_discovery::{Discovery, ServiceKey};
@@ -13,11 +10,8 @@ use tokio::time::{Instant, timeout};
 use crate::{
     BalancerBuilder, BalancerConfig, Candidate, ConfigFinding, Current, Decision,
     HealthCheckConfig, Permit, PickError, PickRequest, StartPolicy, Status, handle::TaskGuard,
-    node::Node, pick,
+    pick,
 };
-
-/// The longest that [`Balancer::shutdown`] waits for the task.
-const SHUTDOWN_LIMIT: Duration = Duration::from_secs(5);
 
 /// Chooses instances of one service.
 ///
@@ -175,7 +169,8 @@ impl Balancer {
 
     /// The first `count` distinct usable instances clockwise from the request's key: for programs
     /// that keep several copies of what belongs to a key. There are fewer if the pool has fewer. The
-    /// first ones are those of [`pick`](Self::pick).
+    /// first ones are those of [`pick`](Self::pick). They hold no slot of an instance that is on trial: ask
+    /// [`Candidate::try_begin`].
     ///
     /// # Errors
     /// As [`pick`](Self::pick); [`PickError::KeyRequired`] if the request has no key.
@@ -240,6 +235,12 @@ impl Balancer {
         self.guard.shared.count_free_hop();
     }
 
+    /// The error of a call whose last candidate became full between the pick and the attempt, counted as one of a pick.
+    #[must_use]
+    pub fn overloaded(&self) -> PickError {
+        self.guard.shared.overloaded()
+    }
+
     /// The service.
     #[must_use]
     pub fn service(&self) -> &ServiceKey {
@@ -275,88 +276,6 @@ impl Balancer {
     #[must_use]
     pub fn status(&self) -> Status {
         Status::of(&self.guard.shared, self.guard.is_task_gone())
-    }
-
-    /// Refuses new picks and those who wait for admission, then ends the task and waits until it is gone, at most five seconds.
-    /// Attempts that are running may finish, for as long as the transport lets those on instances that left the service; see
-    /// [`shutdown_within`](Self::shutdown_within) for waiting until they have. Calling it again does no harm.
-    ///
-    /// # Cancel safety
-    /// Picks are refused and the task is told to end at the first poll; dropping the future only
-    /// stops the waiting.
-    ///
-    /// # Panics
-    /// Outside of a tokio runtime with time enabled.
-    pub async fn shutdown(&self) {
-        let nodes = self.nodes();
-        self.guard.shared.cell.close();
-        self.guard.shared.admission.close();
-        self.guard.abort();
-        let mut answered = self.guard.answered.clone();
-        let gone = async { while answered.changed().await.is_ok() {} };
-        if timeout(SHUTDOWN_LIMIT, gone).await.is_err() {
-            tracing::warn!(service = %self.service(), "the balancer's task did not end in time");
-        }
-        // What still runs on an instance is what is left of it.
-        for node in nodes.iter().filter_map(Weak::upgrade) {
-            node.set_present(false);
-        }
-    }
-
-    /// [`shutdown`](Self::shutdown), and waits until all that was given out is over, at most `limit`: attempts with their response
-    /// bodies, and decisions that were kept. What still runs then is cut off where the transport can do that, as `TonicConnector`
-    /// does by closing its connections. Gives the number of instances on which something was left; 0: all ended by itself.
-    ///
-    /// A server that is itself called through others deregisters first, waits until its callers have seen that, and then drains.
-    ///
-    /// # Examples
-    /// ```
-    /// use std::time::Duration;
-    /// use ringfence_balancer::{Balancer, PickRequest};
-    /// use ringfence_core::Instance;
-    /// use ringfence_discovery::StaticDiscovery;
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let source = StaticDiscovery::new().with_service("order", [Instance::builder("a", "10.0.0.1:80").build()?]);
-    /// let balancer = Balancer::builder(source, "order").build()?;
-    /// balancer.ready().await?;
-    /// let running = balancer.pick(&PickRequest::new())?.first().begin();
-    /// assert_eq!(balancer.shutdown_within(Duration::from_millis(10)).await, 1);
-    /// drop(running);
-    /// assert_eq!(balancer.shutdown_within(Duration::from_millis(10)).await, 0);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Cancel safety
-    /// As [`shutdown`](Self::shutdown); nothing is cut off then.
-    ///
-    /// # Panics
-    /// Outside of a tokio runtime with time enabled.
-    pub async fn shutdown_within(&self, limit: Duration) -> usize {
-        let (shared, nodes) = (&self.guard.shared, self.nodes());
-        let over = async {
-            self.shutdown().await;
-            shared.nodes.none_left().await;
-        };
-        if timeout(limit, over).await.is_ok() {
-            return 0;
-        }
-        nodes
-            .iter()
-            .filter_map(Weak::upgrade)
-            .for_each(|node| node.cut());
-        let left = shared.nodes.alive();
-        tracing::warn!(service = %self.service(), instances = left, ?limit, "requests were still running at the end of the shutdown");
-        left
-    }
-
-    /// The nodes of the published state, which this does not keep.
-    fn nodes(&self) -> Vec<Weak<Node>> {
-        let state = self.guard.shared.cell.load_full();
-        let seats = state.iter().flat_map(|state| state.seats.iter());
-        seats.map(|seat| Arc::downgrade(&seat.node)).collect()
     }
 }
 

@@ -308,7 +308,7 @@ impl BalancerBuilder {
         let runtime = Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
         let mut watch = self.config.watch().clone();
         if self.config.start_policy() == StartPolicy::UseDiskSnapshot {
-            watch = watch.with_copy_at_once()?;
+            watch = watch.with_copy_at_once().map_err(BuildError::NoCopies)?;
         }
         let span = tracing::info_span!("balancer", service = %self.service).or_current();
         let shared = Arc::new(Shared::new(

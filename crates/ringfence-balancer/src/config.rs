@@ -14,8 +14,8 @@ use crate::{
 
 /// Settings of a [`Balancer`](crate::Balancer).
 ///
-/// A number or a waiting time of zero switches off what it limits, where its setter says so; what a
-/// [`WatchConfig`] can do without has a setter called `without_…`.
+/// A number or a waiting time of zero switches off what it limits, where its setter says so; other things that can be done without
+/// have a setter called `without_…`.
 ///
 /// ```
 /// use ringfence_balancer::{BalancerConfig, MissingKey};
@@ -187,9 +187,10 @@ impl BalancerConfig {
     /// default 50, range 0..=100. Zero never ignores it. What wins over what:
     ///
     /// 1. Disabled and drained instances (weight 0) get no traffic in any case. They do not count for the share.
-    /// 2. Below the share all others of the pool are used, by the ordinary ring, so that no key moves but home.
-    /// 3. At or above it an instance is left out if the registry calls it unhealthy, or it is ejected, or fails its checks, or
-    ///    is damped, or is warming up. One reason is enough, and none is stronger than another.
+    /// 2. One that is warming up gets none either, and does not count, unless the pool has nobody else.
+    /// 3. Below the share all others of the pool are used, by the ordinary ring, so that no key moves but home.
+    /// 4. At or above it an instance is left out if the registry calls it unhealthy, or it is ejected, or fails its checks, or
+    ///    is damped. One reason is enough, and none is stronger than another.
     ///
     /// Health counts all the same while a later pool of the request's route has usable instances
     /// and is not below the threshold itself: see [`ViewConfig::with_panic_threshold`].

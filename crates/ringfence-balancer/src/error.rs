@@ -16,7 +16,7 @@ pub enum BuildError {
     Config(Vec<ConfigFinding>),
     /// [`StartPolicy::UseDiskSnapshot`](crate::StartPolicy::UseDiskSnapshot) where no copies are kept on disk.
     #[error("the start policy wants a copy on disk: {0}")]
-    NoCopies(#[from] ConfigError),
+    NoCopies(#[source] ConfigError),
 }
 
 /// A balancer could not be started, or has no instances to start with.

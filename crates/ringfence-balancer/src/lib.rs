@@ -53,10 +53,10 @@
 //! | a bad policy document changes nothing | the policy before it stays, [`Status::policy_source`] tells where the fault is |
 //! | the registry's death empties nothing | the last good view stays, [`Status::stale_for`] tells its age |
 //! | health and ejection move nobody else's keys | they are judged while walking the ring, which stays the same |
-//! | an instance that comes back is not flooded | it has [few slots](OutlierConfig::with_trial_requests) until it has proven itself; those that find them taken walk past it |
+//! | an instance that comes back is not flooded | it has [few slots](OutlierConfig::with_trial_requests) until it has proven itself; those that find them taken walk past it, but for the last candidate of a call |
 //! | counts return to where they were taken | the guard holds the node, not its name |
 //! | nothing outlives the last handle | task, watch and sockets end; departed nodes end with their last attempt |
-//! | limits are not passed | a place is reserved before it is used ([`Candidate::try_begin`], [`Balancer::admit`]) and given back by a guard |
+//! | limits are not passed by those who ask | a place is reserved before it is used ([`Candidate::try_begin`], [`Balancer::admit`]) and given back by a guard; [`Candidate::begin`] does not ask |
 //! | damping leaves enough | [`BalancerConfig::with_flap_damping`] keeps nobody out where fewer than `panic_threshold` per cent, or none, would be left |
 //! | bounded memory | prepared routes ([`BalancerConfig::max_pools`]), wishes for them, outlier records, reports, checks under way, flaps of departed instances: each has a limit |
 //!

@@ -209,10 +209,10 @@ pub(crate) fn owners(
         seating::seat(published, pool, admitted)
     };
     if shared.nodes.is_any_on_trial() && !pool.is_panic() {
-        let with_room = owners(Admitted::WithRoom(published));
-        let claimed: Vec<_> = with_room.filter_map(Candidate::claim).take(count).collect();
-        if !claimed.is_empty() {
-            return Ok(claimed);
+        // They may be kept for long, so they hold no slots.
+        let with_room: Vec<_> = owners(Admitted::WithRoom(published)).take(count).collect();
+        if !with_room.is_empty() {
+            return Ok(with_room);
         }
     }
     Ok(owners(Admitted::All).take(count).collect())

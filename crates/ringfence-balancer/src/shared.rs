@@ -20,7 +20,7 @@ use crate::{
     admission::Admission,
     audit::Audit,
     counter::StripedCounter,
-    node::NodeTotals,
+    node::{NodeIndex, NodeTotals},
     observing::Observing,
     published::{Published, ViewCell},
     routes::RouteWishes,
@@ -102,6 +102,7 @@ pub(crate) struct Shared {
     /// Whose turn it is in round robin.
     pub(crate) turn: AtomicUsize,
     pub(crate) nodes: Arc<NodeTotals>,
+    pub(crate) index: NodeIndex,
     pub(crate) admission: Admission,
     budget: Mutex<RetryBudget>,
     /// Hops were denied since the last quiet time.
@@ -140,6 +141,7 @@ impl Shared {
             policy_off: AtomicBool::new(false),
             untagged: RequestTags::new(),
             turn: AtomicUsize::new(0),
+            index: NodeIndex::default(),
             nodes: Arc::new(NodeTotals::with_most(
                 config.concurrency().max_in_flight_per_instance(),
             )),

@@ -3,16 +3,12 @@ use std::{
     time::Duration,
 };
 
-use ringfence_core::Fingerprint;
+use ringfence_core::{Absence, Fingerprint};
 use ringfence_discovery::{ServiceKey, WatchStatus};
 use ringfence_policy::KeyFinding;
 use tokio::time::Instant;
 
-use crate::{
-    FailureKind, PolicySourceStatus,
-    node::{Seat, Withheld},
-    shared::Shared,
-};
+use crate::{FailureKind, PolicySourceStatus, node::Seat, shared::Shared};
 
 /// What a balancer is doing, for logs, metrics and tests.
 ///
@@ -52,7 +48,7 @@ pub struct Status {
     pub service_exists: bool,
     /// Instances in the snapshot.
     pub instances: usize,
-    /// Those of them that are enabled, not drained, healthy and not kept out by ejection, checks or damping.
+    /// Those of them that are enabled, not drained, healthy and not kept out by ejection, checks, damping or warm-up.
     pub usable: usize,
     /// Those of them that outlier detection keeps out.
     pub ejected: usize,
@@ -69,11 +65,11 @@ pub struct Status {
     pub suppressed: usize,
     /// Pools that have a ring.
     pub pools: usize,
-    /// Those of them in which health and ejection are ignored, because too few members are usable.
+    /// Those of them in which what says that an instance is not well is ignored, because too few members are usable.
     pub pools_in_panic: usize,
-    /// Those of them that are new and get no requests before they are [warm](crate::BalancerBuilder::with_warm_up).
+    /// Instances that are new and get no requests before they are [warm](crate::BalancerBuilder::with_warm_up).
     pub warming: usize,
-    /// Those of them that have not yet all of their weight, see
+    /// Instances that have not yet all of their weight, see
     /// [`with_slow_start`](crate::BalancerConfig::with_slow_start); as of the last event or a few seconds ago.
     pub starting_slowly: usize,
     /// Nodes in memory, those of departed instances with running attempts included.
@@ -239,12 +235,12 @@ impl Status {
             ejected: seats.iter().filter(|seat| seat.node.is_ejected()).count(),
             on_trial: seats.iter().filter(|seat| seat.node.is_on_trial()).count(),
             checked: report.checked,
-            failing_checks: withheld(Withheld::FailsChecks),
-            damped: withheld(Withheld::Damped),
+            failing_checks: withheld(Absence::FailsChecks),
+            damped: withheld(Absence::Damped),
             suppressed: report.suppressed,
             pools: count_pools(false),
             pools_in_panic: count_pools(true),
-            warming: withheld(Withheld::Warming),
+            warming: withheld(Absence::Warming),
             starting_slowly: report.starting_slowly,
             nodes: shared.nodes.alive(),
             admitted: shared.admission.admitted(),

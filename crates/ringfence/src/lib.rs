@@ -68,16 +68,17 @@ pub use {tower_layer, tower_service};
 
 pub use self::{
     balancer::{
-        Balancer, BalancerBuilder, BalancerConfig, BuildError, Candidate, ConcurrencyLimits,
-        ConfigError, ConfigFinding, Decision, FailureKind, FailurePercentageConfig,
-        FlapDampingConfig, HealthCheckConfig, InFlight, MissingKey, Outcome, OutlierConfig,
-        PickError, PickRequest, Probe, ProbeError, RetryBudgetConfig, SlowStartConfig, StartError,
-        StartPolicy, SuccessRateConfig, TcpProbe,
+        Balancer, BalancerBuilder, BalancerConfig, BoxFuture, BuildError, Candidate,
+        ConcurrencyLimits, ConfigError, ConfigFinding, Decision, FailureKind,
+        FailurePercentageConfig, FlapDampingConfig, HealthCheckConfig, InFlight, MissingKey,
+        Outcome, OutlierConfig, Overload, Permit, PickError, PickRequest, Probe, ProbeError,
+        RetryBudgetConfig, SlowStartConfig, StartError, StartPolicy, SuccessRateConfig, TcpProbe,
+        WarmUp,
     },
     core::{
-        Address, Attribute, Fallback, Health, Instance, InstanceBuilder, InstanceError, InstanceId,
-        Match, RequestTags, RingConfig, Scheme, Severity, Snapshot, TagRouting, TagRule, View,
-        Weight,
+        Address, Attribute, Fallback, HashBalanceFactor, Health, Instance, InstanceBuilder,
+        InstanceError, InstanceId, Match, RequestTags, RingConfig, Scheme, Severity, Snapshot,
+        TagRouting, TagRule, View, Weight,
     },
     discovery::{Discovery, MemoryRegistry, ServiceKey, StaticDiscovery, WatchConfig},
     policy::{

@@ -36,10 +36,9 @@ use self::{
 };
 pub(crate) use self::{
     reports::{News, Report, ReportSender, report_channel},
-    table::NodeTable,
+    table::{NodeIndex, NodeTable},
     totals::NodeTotals,
     trial::{HeldSlot, TrialSlot},
-    withheld::Withheld,
 };
 
 /// What makes two records of a registry the same running server.
@@ -167,11 +166,11 @@ impl Node {
         if self.is_ejected() {
             return Some(Absence::Ejected);
         }
-        self.withheld.first().map(Absence::from)
+        self.withheld.first()
     }
 
     /// Withholds requests for this reason, or no longer. Returns whether that was a change. Only the balancer's task calls it.
-    pub(crate) fn withhold(&self, why: Withheld, withhold: bool) -> bool {
+    pub(crate) fn withhold(&self, why: Absence, withhold: bool) -> bool {
         self.withheld.set(why, withhold)
     }
 
@@ -196,7 +195,7 @@ impl Node {
     }
 
     /// Whether requests are withheld for this reason.
-    pub(crate) fn is_withheld(&self, why: Withheld) -> bool {
+    pub(crate) fn is_withheld(&self, why: Absence) -> bool {
         self.withheld.has(why)
     }
 

@@ -1,11 +1,28 @@
 use std::{
     collections::HashMap,
-    sync::{Arc, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
 use ringfence_core::Snapshot;
 
 use super::{Node, NodeIdentity, NodeTotals, ReportSender, Seat};
+
+/// The nodes of a service, those of departed instances with running attempts included, for whoever has to reach all of them. Only
+/// the balancer's task and a shutdown take the lock.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NodeIndex(Arc<Mutex<HashMap<NodeIdentity, Weak<Node>>>>);
+
+impl NodeIndex {
+    fn lock(&self) -> MutexGuard<'_, HashMap<NodeIdentity, Weak<Node>>> {
+        // Nothing that panics is done under it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Those that are in memory.
+    pub(crate) fn alive(&self) -> Vec<Arc<Node>> {
+        self.lock().values().filter_map(Weak::upgrade).collect()
+    }
+}
 
 /// The nodes of a service by identity.
 ///
@@ -14,15 +31,15 @@ use super::{Node, NodeIdentity, NodeTotals, ReportSender, Seat};
 /// node again, with its connections and its count.
 #[derive(Debug)]
 pub(crate) struct NodeTable {
-    nodes: HashMap<NodeIdentity, Weak<Node>>,
+    nodes: NodeIndex,
     totals: Arc<NodeTotals>,
     reports: ReportSender,
 }
 
 impl NodeTable {
-    pub(crate) fn new(reports: ReportSender, totals: Arc<NodeTotals>) -> Self {
+    pub(crate) fn new(reports: ReportSender, totals: Arc<NodeTotals>, nodes: NodeIndex) -> Self {
         Self {
-            nodes: HashMap::new(),
+            nodes,
             totals,
             reports,
         }
@@ -50,12 +67,12 @@ impl NodeTable {
                 })
             })
             .collect();
-        self.nodes.retain(|_, node| node.strong_count() > 0);
+        self.nodes.lock().retain(|_, node| node.strong_count() > 0);
         seats
     }
 
     pub(crate) fn get(&self, identity: &NodeIdentity) -> Option<Arc<Node>> {
-        self.nodes.get(identity).and_then(Weak::upgrade)
+        self.nodes.lock().get(identity).and_then(Weak::upgrade)
     }
 
     fn node(&mut self, identity: NodeIdentity) -> Arc<Node> {
@@ -67,7 +84,7 @@ impl NodeTable {
             self.reports.clone(),
             Arc::clone(&self.totals),
         ));
-        self.nodes.insert(identity, Arc::downgrade(&node));
+        self.nodes.lock().insert(identity, Arc::downgrade(&node));
         node
     }
 }

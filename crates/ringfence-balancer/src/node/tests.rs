@@ -12,7 +12,7 @@ fn with(config: OutlierConfig) -> (NodeTable, mpsc::Receiver<Report>, Arc<NodeTo
     let (sender, receiver) = report_channel(config);
     let totals = Arc::<NodeTotals>::default();
     (
-        NodeTable::new(sender, Arc::clone(&totals)),
+        NodeTable::new(sender, Arc::clone(&totals), NodeIndex::default()),
         receiver,
         totals,
     )

@@ -4,24 +4,13 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use ringfence_core::Absence;
 
-/// A reason that the balancer's task sets and takes back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Withheld {
-    /// It does not pass the active health checks.
-    FailsChecks = 1,
-    /// Flap damping keeps it out.
-    Damped = 2,
-    /// Its connections are not made yet.
-    Warming = 4,
-}
-
-impl From<Withheld> for Absence {
-    fn from(why: Withheld) -> Self {
-        match why {
-            Withheld::FailsChecks => Self::FailsChecks,
-            Withheld::Damped => Self::Damped,
-            Withheld::Warming => Self::Warming,
-        }
+fn bit(why: Absence) -> u8 {
+    match why {
+        Absence::FailsChecks => 1,
+        Absence::Damped => 2,
+        Absence::Warming => 4,
+        // An ejection has its own record.
+        _ => 0,
     }
 }
 
@@ -31,8 +20,8 @@ pub(super) struct Withholdings(AtomicU8);
 
 impl Withholdings {
     /// Returns whether that was a change.
-    pub(super) fn set(&self, why: Withheld, on: bool) -> bool {
-        let bit = why as u8;
+    pub(super) fn set(&self, why: Absence, on: bool) -> bool {
+        let bit = bit(why);
         let before = if on {
             self.0.fetch_or(bit, Ordering::AcqRel)
         } else {
@@ -41,15 +30,15 @@ impl Withholdings {
         (before & bit != 0) != on
     }
 
-    pub(super) fn has(&self, why: Withheld) -> bool {
-        self.0.load(Ordering::Acquire) & why as u8 != 0
+    pub(super) fn has(&self, why: Absence) -> bool {
+        self.0.load(Ordering::Acquire) & bit(why) != 0
     }
 
-    pub(super) fn first(&self) -> Option<Withheld> {
+    pub(super) fn first(&self) -> Option<Absence> {
         let bits = self.0.load(Ordering::Acquire);
-        [Withheld::FailsChecks, Withheld::Damped, Withheld::Warming]
+        [Absence::FailsChecks, Absence::Damped, Absence::Warming]
             .into_iter()
-            .find(|why| bits & *why as u8 != 0)
+            .find(|why| bits & bit(*why) != 0)
     }
 }
 
@@ -61,15 +50,15 @@ mod tests {
     fn each_reason_has_its_own_end() {
         let withheld = Withholdings::default();
         assert_eq!(withheld.first(), None);
-        assert!(withheld.set(Withheld::Warming, true));
-        assert!(!withheld.set(Withheld::Warming, true));
-        assert!(withheld.set(Withheld::FailsChecks, true));
-        assert_eq!(withheld.first(), Some(Withheld::FailsChecks));
-        assert!(withheld.has(Withheld::Warming) && !withheld.has(Withheld::Damped));
-        assert!(withheld.set(Withheld::FailsChecks, false));
-        assert_eq!(withheld.first(), Some(Withheld::Warming));
-        assert!(!withheld.set(Withheld::Damped, false));
-        assert!(withheld.set(Withheld::Warming, false));
+        assert!(withheld.set(Absence::Warming, true));
+        assert!(!withheld.set(Absence::Warming, true));
+        assert!(withheld.set(Absence::FailsChecks, true));
+        assert_eq!(withheld.first(), Some(Absence::FailsChecks));
+        assert!(withheld.has(Absence::Warming) && !withheld.has(Absence::Damped));
+        assert!(withheld.set(Absence::FailsChecks, false));
+        assert_eq!(withheld.first(), Some(Absence::Warming));
+        assert!(!withheld.set(Absence::Damped, false));
+        assert!(withheld.set(Absence::Warming, false));
         assert_eq!(withheld.first(), None);
     }
 }

@@ -6,7 +6,9 @@ use ringfence_core::{FlapDamper, FlapMember};
 use tracing::info;
 
 use super::{Task, now};
-use crate::node::{NodeIdentity, Seat, Withheld};
+use ringfence_core::Absence;
+
+use crate::node::{NodeIdentity, Seat};
 
 impl Task {
     /// Judges the instances anew. Returns whether that changed who is withheld.
@@ -22,9 +24,9 @@ impl Task {
             .iter()
             .zip(&identities)
             .map(|(seat, key)| {
-                let fails = seat.node.is_withheld(Withheld::FailsChecks);
+                let fails = seat.node.is_withheld(Absence::FailsChecks);
                 let serves = seat.instance.is_healthy() && !fails;
-                let is_out = seat.node.is_ejected() || seat.node.is_withheld(Withheld::Warming);
+                let is_out = seat.node.is_ejected() || seat.node.is_withheld(Absence::Warming);
                 FlapMember {
                     key,
                     serves,
@@ -40,7 +42,7 @@ impl Task {
         let mut changed = false;
         for (place, seat) in seats.iter().enumerate() {
             let damp = places.binary_search(&place).is_ok();
-            if !seat.node.withhold(Withheld::Damped, damp) {
+            if !seat.node.withhold(Absence::Damped, damp) {
                 continue;
             }
             changed = true;

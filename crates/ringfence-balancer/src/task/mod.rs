@@ -111,7 +111,7 @@ impl Task {
             supervisor,
             merger: Merger::new(config.update_merge_window(), config.max_merge_delay()),
             build: Plan::build,
-            table: NodeTable::new(sender, Arc::clone(&shared.nodes)),
+            table: NodeTable::new(sender, Arc::clone(&shared.nodes), shared.index.clone()),
             detector: OutlierDetector::new(outlier),
             reports,
             refused: Vec::new(),

@@ -6,7 +6,9 @@ use ringfence_core::Snapshot;
 use tracing::{debug, info};
 
 use super::{Task, now, warm_ups::Ended};
-use crate::node::{NodeIdentity, Seat, Withheld};
+use ringfence_core::Absence;
+
+use crate::node::{NodeIdentity, Seat};
 
 impl Task {
     /// Finds those that are new, before their first view.
@@ -27,7 +29,7 @@ impl Task {
             if self.warm_ups.is_on()
                 && (new.contains(&identity) || self.warm_ups.was_cut(&identity))
             {
-                seat.node.withhold(Withheld::Warming, true);
+                seat.node.withhold(Absence::Warming, true);
                 self.warm_ups.add(Arc::clone(seat), &self.shared.service);
             }
         }
@@ -54,7 +56,7 @@ impl Task {
                 }
             }
             if let Some(node) = self.table.get(&identity) {
-                is_change |= node.withhold(Withheld::Warming, false);
+                is_change |= node.withhold(Absence::Warming, false);
             }
             self.slow_start.restart(&identity, now());
             next = self.warm_ups.try_next();

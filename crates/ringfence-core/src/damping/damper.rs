@@ -55,7 +55,7 @@ pub struct FlapDamper<K> {
     suppressed: usize,
 }
 
-impl<K: Clone + Eq + Hash> FlapDamper<K> {
+impl<K: Clone + Ord + Hash> FlapDamper<K> {
     /// Knows of no instance yet.
     #[must_use]
     pub fn new(config: FlapDampingConfig) -> Self {
@@ -152,7 +152,7 @@ impl<K: Clone + Eq + Hash> FlapDamper<K> {
         if surplus == 0 {
             return;
         }
-        departed.sort_by_key(|(at, _)| *at);
+        departed.sort();
         let oldest = departed.into_iter().take(surplus);
         let oldest: Vec<K> = oldest.map(|(_, key)| key.clone()).collect();
         for key in oldest {

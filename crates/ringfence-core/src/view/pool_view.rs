@@ -18,7 +18,7 @@ pub struct PoolView {
     /// A bit for each member: takes traffic, is healthy and not [absent](super::Absence).
     usable: Box<[u64]>,
     standing: Standing,
-    /// Members that requests may go to now: the usable ones, or in panic all that take traffic.
+    /// Members that requests may go to now: the usable ones, or in panic all that take traffic but those that warm up.
     eligible: Box<[u32]>,
     /// In panic, a bit for each of them; `None` where they are all that take traffic.
     open: Option<Box<[u64]>>,
@@ -191,13 +191,13 @@ impl PoolView {
         self.standing.usable
     }
 
-    /// Whether so few of the members that take traffic are usable that health and ejection are ignored.
+    /// Whether so few of the members that take traffic are usable that what says so is ignored.
     #[must_use]
     pub fn is_panic(&self) -> bool {
         self.panic
     }
 
-    /// Members that requests may go to now, in id order: the usable ones, or in panic all that take traffic.
+    /// Members that requests may go to now, in id order: the usable ones, or in panic all that take traffic and are not [warming up](super::Absence::Warming).
     #[must_use]
     pub fn eligible(&self) -> &[u32] {
         &self.eligible

@@ -32,7 +32,7 @@ pub struct StageOutcome {
     pub stage: Stage,
     /// Instances of its pool.
     pub members: usize,
-    /// Those of them that take traffic, are healthy and are not ejected.
+    /// Those of them that take traffic, are healthy and not [absent](super::Absence).
     pub usable: usize,
     /// Share of the keys that it passes on to the next stage that can serve, in permille.
     pub spilled: u16,

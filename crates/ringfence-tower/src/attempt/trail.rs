@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::HeaderMap;
-use ringfence_balancer::{Candidate, FailureKind, InFlight, Outcome, Overload, Permit, PickError};
+use ringfence_balancer::{Candidate, FailureKind, InFlight, Outcome, Permit, PickError};
 use ringfence_core::PoolSpec;
 
 use crate::body::Tracker;
@@ -23,7 +23,7 @@ pub(super) struct Trail {
     /// What the candidates have in common.
     pool: Option<Arc<PoolSpec>>,
     /// The call's place among those in flight.
-    permit: Permit,
+    permit: Option<Permit>,
     failed: Vec<FailedAttempt>,
     running: Option<InFlight>,
     sent: bool,
@@ -49,7 +49,7 @@ impl Trail {
     }
 
     pub(super) fn admitted(&mut self, permit: Permit) {
-        self.permit = permit;
+        self.permit = Some(permit);
     }
 
     pub(super) fn begin(&mut self, attempt: InFlight) {
@@ -63,10 +63,7 @@ impl Trail {
         if !self.failed.is_empty() {
             return self.fail(settings, ErrorKind::AttemptsExhausted, None);
         }
-        let overloaded = PickError::Overloaded {
-            service: settings.balancer.service().clone(),
-            overload: Overload::Instances,
-        };
+        let overloaded = settings.balancer.overloaded();
         self.not_picked(settings, overloaded)
     }
 
@@ -155,7 +152,7 @@ impl Trail {
     ) -> Tracker {
         let running = self.running.take();
         Tracker::new(running, Arc::clone(classifier), headers, verdict)
-            .with_permit(std::mem::take(&mut self.permit))
+            .with_permit(self.permit.take())
     }
 
     /// The error that the call ends with.

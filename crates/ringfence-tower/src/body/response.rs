@@ -70,7 +70,7 @@ pub(crate) struct Tracker {
     has_data: bool,
     verdict: Verdict,
     /// The call's place among those in flight.
-    _permit: Permit,
+    _permit: Option<Permit>,
 }
 
 impl Tracker {
@@ -91,13 +91,13 @@ impl Tracker {
             status_due: is_grpc(headers) && !headers.contains_key("grpc-status"),
             has_data: false,
             verdict,
-            _permit: Permit::default(),
+            _permit: None,
         }
     }
 
     /// Keeps the place of the call as long as the response lasts.
     #[must_use]
-    pub(crate) fn with_permit(mut self, permit: Permit) -> Self {
+    pub(crate) fn with_permit(mut self, permit: Option<Permit>) -> Self {
         self._permit = permit;
         self
     }

@@ -41,6 +41,7 @@ pub struct GrpcHealthProbe {
 impl GrpcHealthProbe {
     /// Asks for the health of the whole server. `name` is the service's in the registry, which the connector uses as it does for
     /// requests: for `:authority` and the TLS server name, unless it is set up otherwise.
+    #[must_use]
     pub fn new(connector: TonicConnector, name: impl Into<String>) -> Self {
         Self {
             connector,

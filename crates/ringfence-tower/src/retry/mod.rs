@@ -142,7 +142,7 @@ impl RetryPolicy {
     }
 
     /// Sends an idempotent request to the next instance too where the first has no response head after `delay`, and takes the
-    /// first good answer of the two; default off.
+    /// first good answer of the two; default off, any time is legal, and zero sends both at once.
     ///
     /// For services whose slowest answers are much slower than the usual ones: with the time of the 95th percentile as the delay
     /// it costs 5 % more requests (Dean and Barroso, "The Tail at Scale", 2013). The attempt that is given up is cancelled and

@@ -16,7 +16,9 @@ use tokio::{
 use tracing::Instrument;
 
 use super::{Task, now};
-use crate::node::{NodeIdentity, Seat, Withheld};
+use ringfence_core::Absence;
+
+use crate::node::{NodeIdentity, Seat};
 
 mod results;
 
@@ -86,7 +88,7 @@ impl Checks {
                 None => self.row(seat, &identity, now),
             };
             seat.node
-                .withhold(Withheld::FailsChecks, !row.record.is_up());
+                .withhold(Absence::FailsChecks, !row.record.is_up());
             self.rows.insert(identity, row);
         }
         for row in before.into_values() {
@@ -100,7 +102,7 @@ impl Checks {
                 }
             }
             // A drained instance may come back, and starts anew then.
-            row.seat.node.withhold(Withheld::FailsChecks, false);
+            row.seat.node.withhold(Absence::FailsChecks, false);
         }
     }
 

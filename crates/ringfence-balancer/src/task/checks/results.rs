@@ -1,12 +1,13 @@
 //! What becomes of the results of checks.
 
+use ringfence_core::Absence;
 use ringfence_discovery::ProbeError;
 use tokio::task::{Id, JoinError};
 use tracing::{debug, info};
 
 use super::{CheckFault, Checks};
 use crate::{
-    node::{NodeIdentity, Withheld},
+    node::NodeIdentity,
     task::{Task, now},
 };
 
@@ -59,7 +60,7 @@ impl Checks {
         let flipped = row.record.record(result.is_ok(), &self.config);
         let up = row.record.is_up();
         if flipped {
-            row.seat.node.withhold(Withheld::FailsChecks, !up);
+            row.seat.node.withhold(Absence::FailsChecks, !up);
         }
         let (instance, address) = (identity.id(), row.seat.node.address());
         match (flipped, result) {

@@ -69,6 +69,7 @@ impl<K: Clone + Ord> OutlierDetector<K> {
     /// Judges how the requests of the members ended since the last sweep, to be asked each
     /// [interval](crate::OutlierConfig::interval). `draw` gives random numbers in 0..1. Those on trial and those ejected are
     /// not judged.
+    #[must_use]
     pub fn sweep(
         &mut self,
         tallies: &[MemberTally<K>],

@@ -98,7 +98,7 @@ fn eject_all_by_all_causes(detector: &mut OutlierDetector<usize>, total: usize, 
         }
     }
     for _ in 0..2 {
-        detector.sweep(&tallies, || 0.0, now);
+        let _ = detector.sweep(&tallies, || 0.0, now);
     }
     for (instance, cause) in (0..total).zip(CAUSES.into_iter().cycle()) {
         let suspicion = Suspicion { cause, ..FAILS };

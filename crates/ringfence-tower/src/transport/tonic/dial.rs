@@ -127,7 +127,11 @@ impl Dialer {
             http,
             address,
             timeout,
-            connecting: Arc::clone(&options.connecting),
+            // What is asked of an instance beside the requests must not wait for their turns, and fail for it.
+            connecting: match presence {
+                Some(_) => Arc::clone(&options.connecting),
+                None => Arc::new(Semaphore::new(1)),
+            },
             limits: Limits::of(options),
             presence: presence.cloned(),
             pause: Arc::default(),
