@@ -253,8 +253,8 @@ impl BalancerBuilder {
         self
     }
 
-    /// [`build`](Self::build), and waits for the registry's first answer, at most
-    /// [`ready_timeout`](BalancerConfig::ready_timeout): for programs that do not want to start without it.
+    /// [`build`](Self::build), and waits for the first view, at most [`ready_timeout`](BalancerConfig::ready_timeout): for programs
+    /// that do not want to start without one. It is made of the registry's first answer, or of a copy on disk where there is one.
     ///
     /// # Examples
     /// ```

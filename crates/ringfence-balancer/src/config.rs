@@ -187,7 +187,8 @@ impl BalancerConfig {
     /// default 50, range 0..=100. Zero never ignores it. What wins over what:
     ///
     /// 1. Disabled and drained instances (weight 0) get no traffic in any case. They do not count for the share.
-    /// 2. One that is warming up gets none either, and does not count, unless the pool has nobody else.
+    /// 2. One that is new, and is warming up or has not passed a required check yet, gets none either, and does not count, unless
+    ///    the pool has nobody else.
     /// 3. Below the share all others of the pool are used, by the ordinary ring, so that no key moves but home.
     /// 4. At or above it an instance is left out if the registry calls it unhealthy, or it is ejected, or fails its checks, or
     ///    is damped. One reason is enough, and none is stronger than another.

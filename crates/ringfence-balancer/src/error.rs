@@ -15,7 +15,9 @@ pub enum BuildError {
     #[error("{}", findings_text(.0))]
     Config(Vec<ConfigFinding>),
     /// [`StartPolicy::UseDiskSnapshot`](crate::StartPolicy::UseDiskSnapshot) where no copies are kept on disk.
-    #[error("the start policy wants a copy on disk: {0}")]
+    #[error(
+        "the start policy wants a copy on disk, and none is kept: see `WatchConfig::with_disk_snapshots`"
+    )]
     NoCopies(#[source] ConfigError),
 }
 

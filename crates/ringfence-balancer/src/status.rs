@@ -58,6 +58,8 @@ pub struct Status {
     pub checked: usize,
     /// Those of them that the checks keep out.
     pub failing_checks: usize,
+    /// New instances that have to [pass](ringfence_core::HealthCheckConfig::with_require_pass) a check first and did not yet.
+    pub awaiting_check: usize,
     /// Instances that [flap damping](crate::BalancerConfig::with_flap_damping) keeps out.
     pub damped: usize,
     /// Instances that serve again and whose penalty for flapping has not fallen far enough yet; some may be used all the same,
@@ -110,7 +112,8 @@ pub struct BalancerCounters {
     pub picks_fallback: u64,
     /// Picks that an earlier stage of their route passed on, although it could have served them.
     pub picks_spilled: u64,
-    /// Picks that went past the owner of their key, because it had [too much in flight](crate::BalancerConfig::with_hash_balance_factor).
+    /// Picks that went past the owner of their key, because it had [too much](crate::BalancerConfig::with_hash_balance_factor) in flight, or
+    /// [all that it may have](crate::ConcurrencyLimits::with_max_in_flight_per_instance).
     pub picks_overflow: u64,
     /// Picks that ignored health and ejection.
     pub picks_in_panic: u64,
@@ -236,6 +239,7 @@ impl Status {
             on_trial: seats.iter().filter(|seat| seat.node.is_on_trial()).count(),
             checked: report.checked,
             failing_checks: withheld(Absence::FailsChecks),
+            awaiting_check: withheld(Absence::Unchecked),
             damped: withheld(Absence::Damped),
             suppressed: report.suppressed,
             pools: count_pools(false),

@@ -63,47 +63,44 @@ const RULES: &[FindingRule<Settings>] = &[
             })
         },
     },
+    FindingRule {
+        code: "RF-C124",
+        severity: Severity::Warning,
+        check: |settings| {
+            let hedging = settings.retry.hedging()?;
+            let is_checked = settings.balancer.health_check().is_some();
+            (!is_checked).then(|| {
+                format!(
+                    "hedging ({hedging:?}) hides instances that hang: their attempts are given up before they count as failures, \
+                     and there are no health checks that would find them"
+                )
+            })
+        },
+    },
 ];
 
 /// What a connector and the layer around it have to agree on.
 #[cfg(feature = "tonic")]
 struct Setup {
-    per_try_timeout: Option<Duration>,
-    connect_timeout: Duration,
     /// Until a connection that went dead is given up.
     gives_up_after: Option<Duration>,
     check_interval: Option<Duration>,
 }
 
 #[cfg(feature = "tonic")]
-const CONNECTOR_RULES: &[FindingRule<Setup>] = &[
-    FindingRule {
-        code: "RF-C101",
-        severity: Severity::Warning,
-        check: |setup| {
-            let (dead, checks) = (setup.gives_up_after?, setup.check_interval?);
-            (dead < checks).then(|| {
+const CONNECTOR_RULES: &[FindingRule<Setup>] = &[FindingRule {
+    code: "RF-C101",
+    severity: Severity::Warning,
+    check: |setup| {
+        let (dead, checks) = (setup.gives_up_after?, setup.check_interval?);
+        (dead < checks).then(|| {
             format!(
                 "keepalive gives a connection up after {dead:?}, before the next health check ({checks:?}): a pause of that \
                  length closes connections over and over, and no check ever fails"
             )
         })
-        },
     },
-    FindingRule {
-        code: "RF-C105",
-        severity: Severity::Warning,
-        check: |setup| {
-            let (limit, connect) = (setup.per_try_timeout?, setup.connect_timeout);
-            (limit < connect).then(|| {
-            format!(
-                "per_try_timeout ({limit:?}) is shorter than connect_timeout ({connect:?}): attempts end before their connection \
-                 is given up, and the instance is not known to be unreachable"
-            )
-        })
-        },
-    },
-];
+}];
 
 impl Settings {
     /// Logs what does not go together, once. The balancer has told of its own.
@@ -152,8 +149,6 @@ impl RingfenceLayer {
     pub fn findings_with(&self, connector: &TonicConnector) -> Vec<ConfigFinding> {
         let mut findings = self.findings();
         let setup = Setup {
-            per_try_timeout: self.settings().retry.per_try_timeout(),
-            connect_timeout: connector.connect_timeout(),
             gives_up_after: connector.gives_up_after(),
             check_interval: self
                 .settings()

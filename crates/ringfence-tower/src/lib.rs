@@ -77,7 +77,7 @@
 //! - The deadline is read from `grpc-timeout` only; around other calls put a timeout layer. With a
 //!   shared client it ends at the response head.
 //! - A body of a type of its own is sent once; wrap it in [`Body`] to let it hop.
-//! - An instance that leaves keeps its running calls however long they last.
+//! - An instance that leaves keeps its running calls for as long as the transport lets them; `TonicConnector` for 30 s by default.
 
 mod attempt;
 mod baseline;

@@ -13,44 +13,41 @@ const fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
+/// A layer whose instances are checked each so many seconds.
+async fn checked(seconds: u32, retry: RetryPolicy) -> RingfenceLayer {
+    let second = Duration::from_secs(1);
+    let times = HealthCheckConfig::default().with_times(seconds * second, second);
+    let cluster = Cluster::build([common::instance("a", "a:80")], |balancer| {
+        let balancer = balancer.with_config(config());
+        balancer.with_health_check(TcpProbe, times.unwrap())
+    });
+    cluster.await.layer().with_retry(retry)
+}
+
 /// One that has the finding of a code, and one that just does not.
 async fn examples(code: &str) -> [RingfenceLayer; 2] {
     let cluster = Cluster::start(&[("a", "a:80")]).await;
     let layer = |retry| cluster.layer().with_retry(retry);
-    let hedged = |delay| RetryPolicy::default().with_hedging(millis(delay));
+    let usual = RetryPolicy::default;
+    let hedged = |delay| usual().with_hedging(millis(delay));
     match code {
-        "RF-C101" => {
-            let checked = |interval| async move {
-                let second = Duration::from_secs(1);
-                let times = HealthCheckConfig::default().with_times(interval * second, second);
-                let instances = [common::instance("a", "a:80")];
-                Cluster::build(instances, |balancer| {
-                    balancer
-                        .with_config(config())
-                        .with_health_check(TcpProbe, times.unwrap())
-                })
-                .await
-                .layer()
-            };
-            // Of 10 s and 5 s.
-            [checked(16).await, checked(15).await]
-        }
-        "RF-C105" => [999, 1_000]
-            .map(|limit| layer(RetryPolicy::default().with_per_try_timeout(millis(limit)))),
+        // The keepalive gives up after 10 s and 5 s.
+        "RF-C101" => [checked(16, usual()).await, checked(15, usual()).await],
         "RF-C120" => {
-            [2_000, 1_999].map(|delay| layer(hedged(delay).with_per_try_timeout(millis(2_000))))
+            let limited = |delay| hedged(delay).with_per_try_timeout(millis(2_000));
+            [
+                checked(10, limited(2_000)).await,
+                checked(10, limited(1_999)).await,
+            ]
         }
         "RF-C121" => {
-            let once = config().with_max_attempts(1).unwrap();
-            let once = Cluster::with_config(&[("a", "a:80")], once).await;
             let unprocessed = RetryPolicy::unprocessed_only().with_hedging(millis(1));
-            assert_eq!(layer(unprocessed).findings()[0].code(), code);
-            [once.layer().with_retry(hedged(1)), layer(hedged(1))]
+            [checked(10, unprocessed).await, checked(10, hedged(1)).await]
         }
-        "RF-C122" => [249, 250]
-            .map(|max| layer(RetryPolicy::default().with_backoff(millis(250), millis(max)))),
+        "RF-C122" => [249, 250].map(|max| layer(usual().with_backoff(millis(250), millis(max)))),
         "RF-C123" => [16 * 1_024 * 1_024 + 1, 16 * 1_024 * 1_024]
             .map(|bytes| cluster.layer().with_replay_limit(bytes)),
+        "RF-C124" => [layer(hedged(1)), checked(10, hedged(1)).await],
         unknown => panic!("{unknown} has no examples"),
     }
 }

@@ -9,6 +9,7 @@ fn bit(why: Absence) -> u8 {
         Absence::FailsChecks => 1,
         Absence::Damped => 2,
         Absence::Warming => 4,
+        Absence::Unchecked => 8,
         // An ejection has its own record.
         _ => 0,
     }
@@ -36,9 +37,14 @@ impl Withholdings {
 
     pub(super) fn first(&self) -> Option<Absence> {
         let bits = self.0.load(Ordering::Acquire);
-        [Absence::FailsChecks, Absence::Damped, Absence::Warming]
-            .into_iter()
-            .find(|why| bits & bit(*why) != 0)
+        [
+            Absence::FailsChecks,
+            Absence::Unchecked,
+            Absence::Damped,
+            Absence::Warming,
+        ]
+        .into_iter()
+        .find(|why| bits & bit(*why) != 0)
     }
 }
 

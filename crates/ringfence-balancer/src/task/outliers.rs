@@ -205,7 +205,7 @@ impl Task {
             %instance,
             %cause,
             max_ejection_percent = percent,
-            "failing instance stays, the limit of ejections is reached; more of them are not told of"
+            "failing instance stays: the limit of ejections is reached, it is one of two or the last usable one; further ones are told at debug"
         );
     }
 

@@ -170,7 +170,8 @@ async fn a_new_instance_is_used_at_once_or_after_a_pass_as_it_was_set() {
         registry.register(service(), instance(3));
         merged().await;
         let unchecked = usize::from(require);
-        assert_eq!(balancer.status().failing_checks, unchecked);
+        assert_eq!(balancer.status().awaiting_check, unchecked);
+        assert_eq!(balancer.status().failing_checks, 0);
         assert_eq!(balancer.status().usable, 4 - unchecked);
         registry.register(service(), instance(4));
         merged().await;
@@ -184,6 +185,38 @@ async fn a_new_instance_is_used_at_once_or_after_a_pass_as_it_was_set() {
         seconds(40).await;
         assert_eq!(balancer.status().usable, 5);
     }
+}
+
+/// Were they counted, the pool would be in panic, and they would get the requests that they are to be spared.
+#[tokio::test(start_paused = true)]
+async fn new_instances_that_never_pass_are_as_if_they_were_not_there() {
+    let registry = registry((0..3).map(instance));
+    let probe = ScriptedProbe::new();
+    let checks = checks().with_require_pass(true);
+    let balancer = checked(&registry, &probe, checks, BalancerConfig::default()).await;
+    seconds(2).await;
+    for n in 3..13 {
+        probe.set(&format!("i{n}"), ProbeVerdict::Fail);
+        registry.register(service(), instance(n));
+    }
+    merged().await;
+    for _ in 0..10 {
+        let status = balancer.status();
+        assert_eq!((status.usable, status.awaiting_check), (3, 10));
+        assert_eq!((status.pools_in_panic, status.failing_checks), (0, 0));
+        for n in 0..200 {
+            let owner = owner(&balancer, &format!("key-{n}"));
+            assert!(["i0", "i1", "i2"].contains(&&*owner), "{owner}");
+        }
+        seconds(10).await;
+    }
+    // Once it has passed it is like any other.
+    probe.set("i3", ProbeVerdict::Pass);
+    seconds(40).await;
+    assert_eq!(balancer.status().usable, 4);
+    probe.set("i3", ProbeVerdict::Fail);
+    seconds(60).await;
+    assert_eq!(balancer.status().failing_checks, 1);
 }
 
 /// Tags, weights and the registry's health change; what the checks know of the instance stays.

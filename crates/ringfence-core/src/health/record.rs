@@ -17,6 +17,7 @@ pub struct CheckRecord {
     /// Results in a row that say the opposite.
     against: u32,
     checked: bool,
+    was_up: bool,
 }
 
 impl CheckRecord {
@@ -27,6 +28,7 @@ impl CheckRecord {
             up: !config.require_pass(),
             against: 0,
             checked: false,
+            was_up: !config.require_pass(),
         }
     }
 
@@ -48,6 +50,7 @@ impl CheckRecord {
         let flips = self.against >= needed;
         if flips {
             self.up = passed;
+            self.was_up |= passed;
             self.against = 0;
         }
         flips
@@ -57,6 +60,12 @@ impl CheckRecord {
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.up
+    }
+
+    /// Whether it was never up: it has to pass, and did not yet.
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        !self.was_up
     }
 
     /// Whether there was a result yet.

@@ -18,7 +18,7 @@ pub struct PoolView {
     /// A bit for each member: takes traffic, is healthy and not [absent](super::Absence).
     usable: Box<[u64]>,
     standing: Standing,
-    /// Members that requests may go to now: the usable ones, or in panic all that take traffic but those that warm up.
+    /// Members that requests may go to now: the usable ones, or in panic all that take traffic but newcomers.
     eligible: Box<[u32]>,
     /// In panic, a bit for each of them; `None` where they are all that take traffic.
     open: Option<Box<[u64]>>,
@@ -109,11 +109,11 @@ impl PoolView {
             usable,
             usable_members,
             takers,
-            has_warming,
+            has_newcomers,
             standing,
         } = usability;
         let eligible: Box<[u32]> = if panic { takers } else { usable_members }.into();
-        let open = (panic && has_warming).then(|| bits(pool.len(), &eligible));
+        let open = (panic && has_newcomers).then(|| bits(pool.len(), &eligible));
         let weights = eligible.iter();
         let shares = Shares::new(weights.map(|&member| weight_of(&pool, member)));
         Self {
@@ -197,7 +197,7 @@ impl PoolView {
         self.panic
     }
 
-    /// Members that requests may go to now, in id order: the usable ones, or in panic all that take traffic and are not [warming up](super::Absence::Warming).
+    /// Members that requests may go to now, in id order: the usable ones, or in panic all that take traffic but [newcomers](super::Absence::is_newcomer).
     #[must_use]
     pub fn eligible(&self) -> &[u32] {
         &self.eligible

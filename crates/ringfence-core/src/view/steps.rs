@@ -35,6 +35,8 @@ pub enum StepVerdict {
     Ejected,
     /// It does not pass the active health checks.
     FailsChecks,
+    /// It is new, and has not passed an active health check yet.
+    Unchecked,
     /// It came and went too often, or has not been back for long enough.
     Damped,
     /// It is new, and its connections are not made yet.
@@ -54,6 +56,7 @@ impl StepVerdict {
             Self::Unhealthy => "unhealthy",
             Self::Ejected => "ejected",
             Self::FailsChecks => "fails health checks",
+            Self::Unchecked => "not checked yet",
             Self::Damped => "damped",
             Self::Warming => "warming up",
         }

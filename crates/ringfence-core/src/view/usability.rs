@@ -8,30 +8,30 @@ use crate::pool::Pool;
 pub(super) struct Usability {
     pub(super) usable: Box<[u64]>,
     pub(super) usable_members: Vec<u32>,
-    /// Members that take traffic, whatever their health; those that warm up only where there is nobody else.
+    /// Members that take traffic, whatever their health; newcomers only where there is nobody else.
     pub(super) takers: Vec<u32>,
-    /// Whether members are left out of them, because they warm up.
-    pub(super) has_warming: bool,
+    /// Whether members are left out of them, because they are newcomers.
+    pub(super) has_newcomers: bool,
     pub(super) standing: Standing,
 }
 
 impl Usability {
     /// `absence` says of a place in the snapshot why the instance there gets no requests.
     ///
-    /// A member that warms up is not there yet: were it counted, many new ones at once would put the pool in panic, and get the
+    /// A newcomer is not there yet: were it counted, many new ones at once would put the pool in panic, and get the
     /// requests that they are to be spared.
     pub(super) fn of(pool: &Pool, absence: &dyn Fn(usize) -> Option<Absence>) -> Self {
-        let (mut usable_members, mut takers, mut warming) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut usable_weight, mut weight, mut warming_weight) = (0, 0, 0);
+        let (mut usable_members, mut takers, mut newcomers) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut usable_weight, mut weight, mut newcomer_weight) = (0, 0, 0);
         for ((member, instance), &index) in (0u32..).zip(pool.iter()).zip(pool.members()) {
             if !instance.takes_traffic() {
                 continue;
             }
             let own_weight = u64::from(instance.effective_weight());
             let absence = absence(index as usize);
-            if absence == Some(Absence::Warming) {
-                warming.push(member);
-                warming_weight += own_weight;
+            if absence.is_some_and(Absence::is_newcomer) {
+                newcomers.push(member);
+                newcomer_weight += own_weight;
                 continue;
             }
             takers.push(member);
@@ -43,7 +43,7 @@ impl Usability {
         }
         let has_others = !takers.is_empty();
         if !has_others {
-            (takers, weight) = (std::mem::take(&mut warming), warming_weight);
+            (takers, weight) = (std::mem::take(&mut newcomers), newcomer_weight);
         }
         Self {
             standing: Standing {
@@ -55,7 +55,7 @@ impl Usability {
             usable: bits(pool.len(), &usable_members),
             usable_members,
             takers,
-            has_warming: !warming.is_empty(),
+            has_newcomers: !newcomers.is_empty(),
         }
     }
 

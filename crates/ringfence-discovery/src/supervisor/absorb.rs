@@ -54,7 +54,7 @@ impl Supervisor {
                 service = %self.service,
                 kind = %failure.kind(),
                 error = %failure,
-                "watch failed; the last good state stays in use"
+                "watch failed, and is tried again; the last good state, if there is one, stays in use"
             );
             self.status.watch_error = Some(failure);
             self.status_changed = true;

@@ -13,7 +13,7 @@ impl From<Error> for Status {
     /// status's source and can be downcast from there.
     fn from(error: Error) -> Self {
         let mut status = match error.kind() {
-            ErrorKind::Transport => transport(&error),
+            ErrorKind::Transport | ErrorKind::BudgetExhausted => transport(&error),
             kind => Self::new(code(kind), error.to_string()),
         };
         status.set_source(Arc::new(error));
@@ -24,13 +24,14 @@ impl From<Error> for Status {
 fn code(kind: ErrorKind) -> Code {
     match kind {
         ErrorKind::DeadlineExceeded => Code::DeadlineExceeded,
-        ErrorKind::BudgetExhausted | ErrorKind::Overloaded => Code::ResourceExhausted,
+        ErrorKind::Overloaded => Code::ResourceExhausted,
         ErrorKind::KeyRequired | ErrorKind::BadRequest => Code::InvalidArgument,
         ErrorKind::Config => Code::FailedPrecondition,
         ErrorKind::NotReady
         | ErrorKind::NoInstances
         | ErrorKind::NoSuchService
         | ErrorKind::AttemptsExhausted
+        | ErrorKind::BudgetExhausted
         | ErrorKind::ShutDown
         | ErrorKind::Transport => Code::Unavailable,
     }

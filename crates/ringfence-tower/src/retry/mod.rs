@@ -14,8 +14,8 @@ use crate::classify::Failure;
 
 /// Request extension: whether sending this request twice does no harm.
 ///
-/// It has the last word over the method and over
-/// [`RetryPolicy::with_idempotent`].
+/// It has the last word over the method and over [`RetryPolicy::with_idempotent`], under a policy that sends anything again that
+/// an instance may have got: [`RetryPolicy::default`].
 ///
 /// ```
 /// use ringfence_tower::Idempotent;
@@ -129,7 +129,7 @@ impl RetryPolicy {
         self
     }
 
-    /// Ends an attempt that has no response head after this time; default none.
+    /// Ends an attempt that has no response head after this time; default none, and zero is none.
     ///
     /// The time covers readiness, connection and waiting, and never reaches past the deadline of
     /// the call. An attempt ended by it counts as a failure of the instance, and hops only if the
@@ -137,7 +137,7 @@ impl RetryPolicy {
     /// Connecting has its own, always safe limit in the transport.
     #[must_use]
     pub fn with_per_try_timeout(mut self, timeout: Duration) -> Self {
-        self.per_try_timeout = Some(timeout);
+        self.per_try_timeout = Some(timeout).filter(|timeout| !timeout.is_zero());
         self
     }
 
@@ -147,7 +147,9 @@ impl RetryPolicy {
     /// For services whose slowest answers are much slower than the usual ones: with the time of the 95th percentile as the delay
     /// it costs 5 % more requests (Dean and Barroso, "The Tail at Scale", 2013). The attempt that is given up is cancelled and
     /// says nothing about its instance. Each second attempt takes from the retry budget and counts among the `max_attempts`;
-    /// where there is no budget, the first goes on alone. There are never more than two at a time. A body that comes as a
+    /// where there is no budget, the first goes on alone. There are never more than two at a time. An
+    /// instance that hangs is hidden by this, not found: [check its health](ringfence_balancer::BalancerBuilder::with_health_check)
+    /// too. A body that comes as a
     /// stream is sent a second time only after the first instance has read all of it.
     #[must_use]
     pub fn with_hedging(mut self, delay: Duration) -> Self {

@@ -5,3 +5,4 @@ pub mod health;
 pub mod load;
 pub mod outliers;
 pub mod policy;
+pub mod retries;

@@ -87,8 +87,7 @@ impl Checks {
                 }
                 None => self.row(seat, &identity, now),
             };
-            seat.node
-                .withhold(Absence::FailsChecks, !row.record.is_up());
+            mark(seat, &row.record);
             self.rows.insert(identity, row);
         }
         for row in before.into_values() {
@@ -103,6 +102,7 @@ impl Checks {
             }
             // A drained instance may come back, and starts anew then.
             row.seat.node.withhold(Absence::FailsChecks, false);
+            row.seat.node.withhold(Absence::Unchecked, false);
         }
     }
 
@@ -185,4 +185,12 @@ impl Task {
             checks.start_due(now());
         }
     }
+}
+
+/// Withholds requests as the checks want it.
+fn mark(seat: &Seat, record: &CheckRecord) {
+    let (is_down, is_awaited) = (!record.is_up(), record.is_awaited());
+    seat.node
+        .withhold(Absence::FailsChecks, is_down && !is_awaited);
+    seat.node.withhold(Absence::Unchecked, is_awaited);
 }

@@ -1,11 +1,10 @@
 //! What becomes of the results of checks.
 
-use ringfence_core::Absence;
 use ringfence_discovery::ProbeError;
 use tokio::task::{Id, JoinError};
 use tracing::{debug, info};
 
-use super::{CheckFault, Checks};
+use super::{CheckFault, Checks, mark};
 use crate::{
     node::NodeIdentity,
     task::{Task, now},
@@ -57,15 +56,19 @@ impl Checks {
         } else {
             self.config.second_wait(draw)
         };
+        let is_first = !row.record.is_checked();
         let flipped = row.record.record(result.is_ok(), &self.config);
         let up = row.record.is_up();
         if flipped {
-            row.seat.node.withhold(Absence::FailsChecks, !up);
+            mark(&row.seat, &row.record);
         }
         let (instance, address) = (identity.id(), row.seat.node.address());
         match (flipped, result) {
             (true, Ok(())) => info!(%instance, %address, "instance passes its checks"),
             (true, Err(fault)) => info!(%instance, %address, %fault, "instance fails its checks"),
+            (false, Err(fault)) if is_first && !up => {
+                info!(%instance, %address, %fault, "new instance is not used yet, it fails its checks");
+            }
             (false, Err(fault)) => debug!(%instance, %address, %fault, up, "check failed"),
             (false, Ok(())) => {}
         }

@@ -133,7 +133,7 @@ impl OutlierConfig {
     }
 
     /// No ejection lasts longer, unless a probe finds at its end that the instance still does not serve; default 300 s,
-    /// range 1 ms..=1 h. It wins over a longer base time.
+    /// range 1 ms..=1 h, and not below the base time.
     ///
     /// # Errors
     /// [`ConfigError`] out of the range.

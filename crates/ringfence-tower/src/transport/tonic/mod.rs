@@ -90,10 +90,6 @@ impl TonicConnector {
         })
     }
 
-    pub(crate) fn connect_timeout(&self) -> Duration {
-        self.options.connect_timeout
-    }
-
     pub(crate) fn gives_up_after(&self) -> Option<Duration> {
         let (interval, timeout) = self.options.keepalive?;
         Some(interval + timeout)
