@@ -35,14 +35,31 @@ pub(crate) fn choose(
     let beyond = beyond.and_then(|(next, member)| candidate(published, next, member));
     let beyond = beyond.filter(may_more);
     let own_limit = limit - usize::from(beyond.is_some());
+    let may_take = |place: usize| {
+        eligible.get(place).is_some_and(|&member| {
+            admitted.admits(pool, member) && limits.is_below_most(load(published, pool, member))
+        })
+    };
+    // Whoever is passed by must not double the share of the next one in the list.
+    let nth = |turn: usize| {
+        let open = || (0..eligible.len()).filter(|&place| may_take(place));
+        open().nth(turn.checked_rem(open().count())?)
+    };
+    let passes_by = limits.most() > 0 || matches!(admitted, Admitted::WithRoom(_));
     let (first, second) = match missing_key {
         MissingKey::P2c => two(published, pool)?,
-        MissingKey::LeastRequest => (least_loaded(published, pool)?, None),
+        MissingKey::LeastRequest => (least_loaded(published, pool, may_take)?, None),
         MissingKey::RoundRobin => {
             let turn = shared.turn.fetch_add(1, Ordering::Relaxed);
-            (turn.checked_rem(eligible.len())?, None)
+            let place = if passes_by {
+                nth(turn)
+            } else {
+                turn.checked_rem(eligible.len())
+            };
+            (place?, None)
         }
         _ if eligible.is_empty() => return None,
+        _ if passes_by => (nth(fastrand::usize(..))?, None),
         _ => (fastrand::usize(..eligible.len()), None),
     };
     // In the order of their places from the first one on, but the second one next.
@@ -76,8 +93,20 @@ fn two(published: &Published, pool: &PoolView) -> Option<(usize, Option<usize>)>
     Some((one, Some(other)))
 }
 
-fn least_loaded(published: &Published, pool: &PoolView) -> Option<usize> {
-    let all = (0..pool.eligible().len()).map(|place| busy(published, pool, place));
+fn least_loaded(
+    published: &Published,
+    pool: &PoolView,
+    may_take: impl Fn(usize) -> bool,
+) -> Option<usize> {
+    let busy = |place| {
+        if may_take(place) {
+            busy(published, pool, place)
+        } else {
+            // Behind all others.
+            (u64::MAX, 0)
+        }
+    };
+    let all = (0..pool.eligible().len()).map(busy);
     least::place(all, |below| fastrand::u64(..below))
 }
 

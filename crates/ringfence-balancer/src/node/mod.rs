@@ -194,6 +194,11 @@ impl Node {
         self.stay.send_replace(Stay::Over(TokioInstant::now()));
     }
 
+    /// Whether requests are withheld for any reason but an ejection.
+    pub(crate) fn is_withheld_at_all(&self) -> bool {
+        self.withheld.first().is_some()
+    }
+
     /// Whether requests are withheld for this reason.
     pub(crate) fn is_withheld(&self, why: Absence) -> bool {
         self.withheld.has(why)

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use ringfence_core::{FlapDamper, FlapMember};
+use ringfence_core::{Absence, FlapDamper, FlapMember};
 use tracing::info;
 
 use super::{Task, now};
-use ringfence_core::Absence;
-
 use crate::node::{NodeIdentity, Seat};
 
 impl Task {

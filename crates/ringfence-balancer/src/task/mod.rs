@@ -238,6 +238,9 @@ impl Task {
             self.sweep(now).await;
         }
         self.probes_due(now);
+        if self.slow_start.deadline().is_some_and(|at| at <= now) {
+            self.hold_slow_starts(now);
+        }
         if self.slow_start.step(now) {
             self.republish().await;
         }

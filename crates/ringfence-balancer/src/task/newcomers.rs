@@ -1,13 +1,11 @@
 //! What is done about instances that come and go.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, sync::Arc, time::Instant};
 
-use ringfence_core::Snapshot;
+use ringfence_core::{Absence, Snapshot};
 use tracing::{debug, info};
 
 use super::{Task, now, warm_ups::Ended};
-use ringfence_core::Absence;
-
 use crate::node::{NodeIdentity, Seat};
 
 impl Task {
@@ -15,6 +13,11 @@ impl Task {
     pub(super) fn welcome(&mut self, seats: &[Arc<Seat>]) {
         let is_slow = !self.shared.config.slow_start().window().is_zero();
         if !is_slow && !self.warm_ups.is_on() {
+            return;
+        }
+        let provenance = self.supervisor.status().provenance.as_ref();
+        if provenance.is_some_and(|provenance| !provenance.is_live()) {
+            // Those of the first live list are not new, however old the copy before it is.
             return;
         }
         let takers = seats.iter().filter(|seat| seat.instance.takes_traffic());
@@ -58,11 +61,25 @@ impl Task {
             if let Some(node) = self.table.get(&identity) {
                 is_change |= node.withhold(Absence::Warming, false);
             }
-            self.slow_start.restart(&identity, now());
+            self.slow_start.begin(identity, now());
             next = self.warm_ups.try_next();
         }
         if is_change {
             self.republish().await;
+        }
+    }
+
+    /// Those that get no requests yet have not begun to start.
+    pub(super) fn hold_slow_starts(&mut self, now: Instant) {
+        let state = self.shared.cell.load();
+        let seats = state.as_ref().map_or(&[][..], |state| &state.seats);
+        for seat in seats.iter() {
+            if !seat.instance.is_healthy() || seat.node.absence().is_some() {
+                let identity = NodeIdentity::of(&seat.instance);
+                if self.slow_start.weight(&identity, 1).is_some() {
+                    self.slow_start.begin(identity, now);
+                }
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Reports of nodes, the sweeps over all of them, and what is decided.
 
-use std::time::Instant;
+use std::{collections::BTreeSet, sync::Arc, time::Instant};
 
 use ringfence_core::{
     EjectionCause, MemberTally, OutlierDecision, OutlierEvent, Refusal, ReturnCause, Suspicion,
@@ -8,7 +8,7 @@ use ringfence_core::{
 use tracing::{debug, info, warn};
 
 use super::{Task, now};
-use crate::node::{News, NodeIdentity, Report};
+use crate::node::{News, NodeIdentity, Report, Seat};
 
 /// Reports judged before the task looks at the registry again.
 const BATCH: usize = 1_024;
@@ -50,6 +50,7 @@ impl OutlierCounts {
 impl Task {
     /// Judges all nodes whose reports are there, so that many ejections make one view.
     pub(super) async fn reported(&mut self, first: Report) {
+        self.note_usable();
         let mut changed = self.heed(&first);
         for _ in 0..BATCH {
             let Ok(next) = self.reports.try_recv() else {
@@ -90,6 +91,25 @@ impl Task {
         decision.is_some_and(|decision| self.enact(identity, decision))
     }
 
+    /// Lets the detector know whom checks, damping and warm-ups leave: the last of these stays.
+    fn note_usable(&mut self) {
+        let state = self.shared.cell.load();
+        let seats = state.as_ref().map_or(&[][..], |state| &state.seats);
+        let left = seats.iter().filter(|seat| is_left(seat));
+        self.detector.note_usable(left.count());
+    }
+
+    /// An ejection ends early where checks, damping and warm-ups leave nobody else.
+    pub(super) fn save_the_last(&mut self, seats: &[Arc<Seat>]) {
+        let mut left = seats.iter().filter(|seat| is_left(seat)).peekable();
+        if left.peek().is_none() || left.clone().any(|seat| !seat.node.is_ejected()) {
+            return;
+        }
+        let left: BTreeSet<_> = left.map(|seat| NodeIdentity::of(&seat.instance)).collect();
+        let event = self.detector.return_one(|key| left.contains(key), now());
+        self.enact_all(event.as_slice());
+    }
+
     /// Whether the registry says that it is healthy; `None` where it does not take traffic.
     fn health_of(&self, identity: &NodeIdentity) -> Option<bool> {
         let state = self.shared.cell.load();
@@ -118,6 +138,7 @@ impl Task {
 
     /// Judges the success rates and failure percentages of all instances.
     pub(super) async fn sweep(&mut self, now: Instant) {
+        self.note_usable();
         let tallies = self.tallies();
         let events = self.detector.sweep(&tallies, fastrand::f64, now);
         if self.enact_all(&events) {
@@ -217,4 +238,9 @@ impl Task {
             }
         }
     }
+}
+
+/// Whether nothing but an ejection could keep it out.
+fn is_left(seat: &Seat) -> bool {
+    seat.instance.is_usable() && !seat.node.is_withheld_at_all()
 }

@@ -70,6 +70,7 @@ impl Task {
         seats: Arc<[Arc<Seat>]>,
         service_exists: bool,
     ) -> bool {
+        self.save_the_last(&seats);
         self.damp(&seats);
         let before = self
             .shared

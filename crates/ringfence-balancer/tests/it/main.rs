@@ -25,6 +25,7 @@ mod reload;
 mod slow_start;
 mod start;
 mod support;
+mod together;
 mod told;
 mod trials;
 mod updates;

@@ -2,8 +2,9 @@ use super::StepVerdict;
 
 /// Why an instance that the registry offers gets no requests for now.
 ///
-/// It is no reason where a pool is in panic: then these are ignored, as the registry's word on health is. One that is
-/// [warming up](Self::Warming) is as if it were not there yet, in panic too, unless the pool has nobody else.
+/// It is no reason where a pool is in panic: then these are ignored, as the registry's word on health is.
+/// [Newcomers](Self::is_newcomer) are as if they were not there yet, in panic too, unless the pool has nobody else; then they
+/// serve like any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Absence {

@@ -16,6 +16,8 @@ pub(super) struct Standing {
     pub(super) usable_weight: u64,
     /// Weight of those that take traffic.
     pub(super) weight: u64,
+    /// Members that warm up, and are not there yet.
+    pub(super) warming: usize,
 }
 
 impl Standing {
@@ -110,7 +112,7 @@ impl Judge {
     pub(super) fn is_end(&mut self, stage: Stage, pool: Arc<Pool>, standing: Standing) -> bool {
         let (place, members) = (self.outcomes.len(), pool.len());
         self.note_well(place, &stage, standing);
-        let serves = stage.is_served_by(standing.usable, members);
+        let serves = stage.is_served_by(standing.usable, members.saturating_sub(standing.warming));
         let mut spilled = 0;
         let is_end = match &stage {
             Stage::StopIfRegistered(_) => {
@@ -187,7 +189,7 @@ impl Judge {
             return;
         }
         self.note_well(place, stage, standing);
-        let serves = stage.is_served_by(standing.usable, members);
+        let serves = stage.is_served_by(standing.usable, members.saturating_sub(standing.warming));
         if serves && self.last_well == Some(place) && self.reserve.is_none() {
             self.reserve = Some(Choice {
                 stage: place,

@@ -117,7 +117,10 @@ impl View {
         };
         let absence = self.out.get(place as usize).copied().flatten();
         match why_not(instance) {
-            Some(StepVerdict::Unhealthy) if pool.is_panic() => StepVerdict::Candidate,
+            Some(StepVerdict::Unhealthy) if pool.is_panic() => match absence {
+                Some(absence) if !pool.is_open(member) => absence.into(),
+                _ => StepVerdict::Candidate,
+            },
             Some(verdict) => verdict,
             None => match absence {
                 Some(absence) if !pool.is_open(member) => absence.into(),

@@ -42,7 +42,19 @@ impl Usability {
             }
         }
         let has_others = !takers.is_empty();
+        let left_out = if has_others { newcomers.len() } else { 0 };
         if !has_others {
+            // Nobody else is there: they serve as if they were well known.
+            let well = newcomers.iter().copied().filter(|&member| {
+                let instance = pool.instance(member);
+                instance.is_some_and(|instance| instance.is_usable())
+            });
+            usable_members.extend(well);
+            let weight_of = |&member: &u32| {
+                let instance = pool.instance(member);
+                instance.map_or(0, |instance| u64::from(instance.effective_weight()))
+            };
+            usable_weight = usable_members.iter().map(weight_of).sum();
             (takers, weight) = (std::mem::take(&mut newcomers), newcomer_weight);
         }
         Self {
@@ -51,6 +63,7 @@ impl Usability {
                 takers: takers.len(),
                 usable_weight,
                 weight,
+                warming: left_out,
             },
             usable: bits(pool.len(), &usable_members),
             usable_members,

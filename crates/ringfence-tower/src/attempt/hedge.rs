@@ -1,5 +1,7 @@
 //! A second attempt beside one that is slow.
 
+use std::convert::Infallible;
+use std::future::pending;
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
@@ -10,7 +12,7 @@ use tokio::time::timeout;
 use super::failed::{Failed, status_text};
 use super::in_hand::InHand;
 use super::trail::Trail;
-use super::{Call, begin_next};
+use super::{Call, begin_next, until};
 use crate::body::RequestBody;
 use crate::classify::{Failure, Verdict};
 use crate::error::BoxError;
@@ -74,9 +76,16 @@ impl<S> Call<'_, S> {
         };
         if is_first {
             over.note(self.settings, trail);
-            let ended = second.await;
-            trail.overtaken_by(hedge);
-            return ended;
+            // At the deadline the one that is waited for is to be found in the trail.
+            {
+                let ended = until(self.deadline, second.as_mut()).await;
+                drop(second);
+                trail.overtaken_by(hedge);
+                if let Some(ended) = ended {
+                    return ended;
+                }
+            }
+            match pending::<Infallible>().await {}
         }
         drop(second);
         over.note(self.settings, &mut hedge);
@@ -95,7 +104,7 @@ impl<S> Call<'_, S> {
             return None;
         }
         let mut ahead = candidates.clone();
-        let (candidate, attempt) = begin_next(&mut ahead, false)?;
+        let (candidate, attempt) = begin_next(&mut ahead, false, false)?;
         let beside = in_hand.beside()?;
         // Last, because what it grants counts as made.
         if !self.settings.balancer.try_hop() {

@@ -67,6 +67,9 @@ where
     if is_let_in {
         admit(settings, deadline, &mut trail).await?;
     }
+    let is_limited = settings.balancer.config().concurrency().max_in_flight() > 0;
+    // A rule may strip headers that it reads.
+    let as_it_came = (!is_let_in && is_limited).then(|| head.headers.clone());
     let mut way = decide(settings, &mut head, &mut untouched, trail.rule());
     let waited = matches!(way, Err(PickError::NotReady { .. }));
     if waited {
@@ -78,10 +81,21 @@ where
     }
     let decision = match way.map_err(|error| trail.not_picked(settings, error))? {
         Way::Chosen(decision) => {
-            if !is_let_in {
-                admit(settings, deadline, &mut trail).await?;
+            match as_it_came {
+                Some(headers) => {
+                    // What was chosen before the wait may be gone after it, and holds a slot if it is on trial.
+                    drop(decision);
+                    admit(settings, deadline, &mut trail).await?;
+                    head.headers = headers;
+                    match decide(settings, &mut head, &mut None::<S::Service>, trail.rule()) {
+                        Ok(Way::Chosen(decision)) => decision,
+                        // Not without a client to be left untouched.
+                        Ok(Way::Untouched { .. }) => return Err(trail.full(settings)),
+                        Err(error) => return Err(trail.not_picked(settings, error)),
+                    }
+                }
+                None => decision,
             }
-            decision
         }
         Way::Untouched { service, observed } => {
             let request = Request::from_parts(head, body);
@@ -124,15 +138,16 @@ async fn until<F: Future>(limit: Option<Instant>, future: F) -> Option<F::Output
 }
 
 /// Begins an attempt at the next candidate that has room for it. The first one was chosen with its trial in mind; for the last one,
-/// which has nobody behind it, a trial is no reason to pass it by either.
+/// which has nobody behind it, a trial is no reason to pass it by either, if the attempt is needed.
 fn begin_next<'c>(
     candidates: &mut impl ExactSizeIterator<Item = &'c Candidate>,
     is_first: bool,
+    is_needed: bool,
 ) -> Option<(&'c Candidate, InFlight)> {
     let mut heeds_trial = !is_first;
     loop {
         let candidate = candidates.next()?;
-        heeds_trial &= candidates.len() > 0;
+        heeds_trial &= candidates.len() > 0 || !is_needed;
         let attempt = if heeds_trial {
             candidate.try_begin()
         } else {
@@ -185,7 +200,7 @@ impl<S> Call<'_, S> {
         }
         // Whether `grpc-timeout` says too much by now.
         let mut delayed = waited;
-        let mut next = begin_next(&mut candidates, true);
+        let mut next = begin_next(&mut candidates, true, true);
         while let Some((candidate, attempt)) = next.take() {
             if candidates.len() == 0 {
                 in_hand.is_last();
@@ -243,7 +258,7 @@ impl<S> Call<'_, S> {
                 sleep(pause).await;
             }
             delayed = true;
-            next = begin_next(&mut candidates, false);
+            next = begin_next(&mut candidates, false, true);
         }
         // Those that are left have as many requests as they may.
         Err(trail.full(self.settings))

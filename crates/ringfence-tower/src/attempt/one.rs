@@ -1,6 +1,7 @@
 //! One attempt at one instance.
 
 use std::future::{Future, poll_fn};
+use std::time::Duration;
 
 use http::{Request, Response};
 use ringfence_balancer::Candidate;
@@ -23,8 +24,12 @@ use crate::transport::{Connections, Target, Transport};
 pub(super) struct Begun<'c> {
     candidate: &'c Candidate,
     limit: Option<Instant>,
+    at: Instant,
     connections: Option<Connections>,
 }
+
+/// Within this time an instance tells that the connection which a request went out on was closed before.
+const CLOSED_BEFORE: Duration = Duration::from_secs(1);
 
 /// How an attempt ended: the client's answer, or `None` when its time was over.
 pub(super) type Ended<R, E> = Option<Result<Response<R>, E>>;
@@ -69,6 +74,7 @@ impl<S> Call<'_, S> {
         let begun = Begun {
             candidate,
             limit,
+            at: Instant::now(),
             connections: self.transport.connections(&target),
         };
         let call = until(limit, self.send(&target, delayed, in_hand, trail)).await;
@@ -149,7 +155,10 @@ impl<S> Call<'_, S> {
         });
         let connections = before.zip(after);
         Err(match failed {
-            Some(failed) if connections.is_some_and(|(before, after)| before.was_idle(after)) => {
+            Some(failed)
+                if begun.at.elapsed() <= CLOSED_BEFORE
+                    && connections.is_some_and(|(before, after)| before.was_idle(after)) =>
+            {
                 failed.on_idle_connection()
             }
             Some(failed) => failed,

@@ -1,13 +1,13 @@
 //! Active health checks: which instances are asked and when, and the checks under way.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     future::pending,
     sync::Arc,
     time::Instant,
 };
 
-use ringfence_core::{CheckRecord, HealthCheckConfig};
+use ringfence_core::{Absence, CheckRecord, HealthCheckConfig};
 use ringfence_discovery::{Probe, ProbeError};
 use tokio::{
     task::{AbortHandle, Id, JoinSet},
@@ -16,8 +16,6 @@ use tokio::{
 use tracing::Instrument;
 
 use super::{Task, now};
-use ringfence_core::Absence;
-
 use crate::node::{NodeIdentity, Seat};
 
 mod results;
@@ -29,6 +27,8 @@ pub(crate) struct Checks {
     probe: Arc<dyn Probe>,
     config: HealthCheckConfig,
     rows: HashMap<NodeIdentity, Row>,
+    /// What is known of those that are listed and take no traffic for now.
+    resting: HashMap<NodeIdentity, CheckRecord>,
     /// Those whose next check is not under way, by when it is due; the number keeps equal times apart.
     queue: BTreeMap<(Instant, u64), NodeIdentity>,
     turn: u64,
@@ -62,6 +62,7 @@ impl Checks {
             probe,
             config,
             rows: HashMap::new(),
+            resting: HashMap::new(),
             queue: BTreeMap::new(),
             turn: 0,
             running: JoinSet::new(),
@@ -90,7 +91,12 @@ impl Checks {
             mark(seat, &row.record);
             self.rows.insert(identity, row);
         }
-        for row in before.into_values() {
+        let listed: HashSet<_> = seats
+            .iter()
+            .map(|seat| NodeIdentity::of(&seat.instance))
+            .collect();
+        self.resting.retain(|identity, _| listed.contains(identity));
+        for (identity, row) in before {
             match row.next {
                 Next::Queued(place) => {
                     self.queue.remove(&place);
@@ -100,17 +106,22 @@ impl Checks {
                     check.abort();
                 }
             }
-            // A drained instance may come back, and starts anew then.
-            row.seat.node.withhold(Absence::FailsChecks, false);
-            row.seat.node.withhold(Absence::Unchecked, false);
+            // A drained instance may come back, and is then what it was.
+            if listed.contains(&identity) {
+                self.resting.insert(identity, row.record);
+            } else {
+                row.seat.node.withhold(Absence::FailsChecks, false);
+                row.seat.node.withhold(Absence::Unchecked, false);
+            }
         }
     }
 
     fn row(&mut self, seat: &Arc<Seat>, identity: &NodeIdentity, now: Instant) -> Row {
         let at = now + self.config.first_wait(fastrand::f64());
+        let known = self.resting.remove(identity);
         Row {
             seat: Arc::clone(seat),
-            record: CheckRecord::new(&self.config),
+            record: known.unwrap_or_else(|| CheckRecord::new(&self.config)),
             started: now,
             next: self.enqueue(identity.clone(), at),
         }

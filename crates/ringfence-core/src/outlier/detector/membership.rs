@@ -44,6 +44,22 @@ impl<K: Clone + Ord> OutlierDetector<K> {
         events
     }
 
+    /// Ends the earliest ejection among some, of which one is needed.
+    #[must_use = "one that returns is to be let in again"]
+    pub fn return_one(
+        &mut self,
+        among: impl Fn(&K) -> bool,
+        now: Instant,
+    ) -> Option<OutlierEvent<K>> {
+        let ejected = self.records.iter_mut();
+        let ejected = ejected.filter(|(key, record)| record.is_ejected_member() && among(key));
+        let (key, record) =
+            ejected.min_by_key(|(_, record)| record.ejection().map(|ejection| ejection.until))?;
+        let on_trial = record.let_in(&self.config, now);
+        let key = key.clone();
+        Some(OutlierEvent::returned(key, ReturnCause::Limits, on_trial))
+    }
+
     fn return_earliest(
         &mut self,
         which: impl Fn(&Record) -> bool,

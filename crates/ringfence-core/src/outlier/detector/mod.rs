@@ -59,6 +59,12 @@ impl<K: Clone + Ord> OutlierDetector<K> {
         }
     }
 
+    /// How many healthy members could get requests, were it not for ejections: those that checks, damping or a warm-up keep out
+    /// cannot. To be told before members are judged.
+    pub fn note_usable(&mut self, healthy: usize) {
+        self.healthy = healthy;
+    }
+
     /// How many members are ejected now.
     #[must_use]
     pub fn ejected(&self) -> usize {

@@ -149,7 +149,10 @@ impl TonicConnector {
     #[must_use]
     pub fn with_max_connecting(self, connections: usize) -> Self {
         let most = connections.clamp(1, options::MAX_CONNECTING);
-        self.set(|options| options.connecting = Arc::new(Semaphore::new(most)))
+        self.set(|options| {
+            options.connecting = Arc::new(Semaphore::new(most));
+            options.warming = Arc::new(Semaphore::new((most / 2).max(1)));
+        })
     }
 
     /// Who resolves the names of instances whose address is not an IP address, for each connection anew; default: the operating

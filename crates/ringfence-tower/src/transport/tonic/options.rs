@@ -30,6 +30,8 @@ type Configure = Arc<dyn Fn(Endpoint, &Instance) -> Endpoint + Send + Sync>;
 pub(super) struct Options {
     pub(super) connections: usize,
     pub(super) connecting: Arc<Semaphore>,
+    /// Half of these at most are for warm-ups.
+    pub(super) warming: Arc<Semaphore>,
     pub(super) idle_timeout: Option<Duration>,
     pub(super) drain_limit: Option<Duration>,
     pub(super) resolver: Option<Arc<dyn Resolve>>,
@@ -49,6 +51,7 @@ impl Default for Options {
         Self {
             connections: 1,
             connecting: Arc::new(Semaphore::new(16)),
+            warming: Arc::new(Semaphore::new(8)),
             idle_timeout: Some(Duration::from_secs(300)),
             drain_limit: Some(Duration::from_secs(30)),
             resolver: None,

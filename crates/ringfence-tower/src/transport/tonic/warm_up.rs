@@ -53,6 +53,7 @@ impl TonicWarmUp {
         let channels = self.options.channels(&target).map_err(rejected)?;
         let channels = channels.as_ref().as_ref();
         let channels = channels.map_err(|reason| ProbeError::new(reason.as_str()))?;
+        let _turn = self.options.warming.acquire().await;
         // What is in flight is wanted, and so is its connection.
         let _in_flight = candidate.begin();
         for channel in channels.all() {
