@@ -8,6 +8,7 @@ mod outliers;
 mod policies;
 mod probing;
 mod publishing;
+mod runner;
 mod warm_ups;
 
 use std::{
@@ -125,7 +126,7 @@ impl Task {
             reloader,
             newcomers: Newcomers::default(),
             slow_start: SlowStart::new(*config.slow_start()),
-            warm_ups: WarmUps::default(),
+            warm_ups: WarmUps::new(None),
             routes: RouteCache::new(config.max_pools()),
             prepare_at: None,
             prepare_not_before: None,

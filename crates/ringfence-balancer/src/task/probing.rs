@@ -2,21 +2,19 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fmt,
     future::pending,
     sync::Arc,
     time::Instant,
 };
 
 use ringfence_core::{Instance, OutlierConfig};
-use ringfence_discovery::{Probe, ProbeError};
-use tokio::{
-    task::{AbortHandle, Id, JoinError, JoinSet},
-    time::timeout,
-};
+use ringfence_discovery::Probe;
 use tracing::debug;
 
-use super::{Task, now};
+use super::{
+    Task, now,
+    runner::{ProbeFault, Runner, ask},
+};
 use crate::node::NodeIdentity;
 
 /// Probes that run at a time; the others wait for their turn.
@@ -28,30 +26,7 @@ pub(crate) struct Prober {
     probe: Arc<dyn Probe>,
     config: OutlierConfig,
     next: HashMap<NodeIdentity, Instant>,
-    running: JoinSet<Result<(), Failed>>,
-    asked: HashMap<Id, Asked>,
-}
-
-#[derive(Debug)]
-struct Asked {
-    identity: NodeIdentity,
-    task: AbortHandle,
-}
-
-/// Why a probe did not pass.
-#[derive(Debug)]
-enum Failed {
-    Answer(ProbeError),
-    Late,
-}
-
-impl fmt::Display for Failed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Answer(error) => error.fmt(f),
-            Self::Late => f.write_str("no answer in time"),
-        }
-    }
+    runner: Runner<Result<(), ProbeFault>>,
 }
 
 impl Prober {
@@ -60,8 +35,7 @@ impl Prober {
             probe,
             config,
             next: HashMap::new(),
-            running: JoinSet::new(),
-            asked: HashMap::new(),
+            runner: Runner::new(MAX_RUNNING),
         }
     }
 
@@ -69,18 +43,12 @@ impl Prober {
     fn want<'a>(&mut self, wanted: impl Iterator<Item = &'a NodeIdentity>, now: Instant) {
         let wanted: HashSet<_> = wanted.collect();
         self.next.retain(|identity, _| wanted.contains(identity));
-        let mut asked = HashSet::new();
-        for Asked { identity, task } in self.asked.values() {
-            asked.insert(identity);
-            // What was asked of an instance that is back says nothing of its next ejection.
-            if !wanted.contains(identity) {
-                task.abort();
-            }
-        }
-        for identity in wanted.difference(&asked) {
-            if !self.next.contains_key(*identity) {
+        // What was asked of an instance that is back says nothing of its next ejection.
+        self.runner.retain(|identity| wanted.contains(identity));
+        for identity in wanted {
+            if !self.runner.runs(identity) && !self.next.contains_key(identity) {
                 let at = self.pause_from(now);
-                self.next.insert((*identity).clone(), at);
+                self.next.insert(identity.clone(), at);
             }
         }
     }
@@ -93,63 +61,35 @@ impl Prober {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let has_room = self.running.len() < MAX_RUNNING;
-        self.next.values().min().copied().filter(|_| has_room)
+        let next = self.next.values().min().copied();
+        next.filter(|_| self.runner.has_room())
     }
 
-    fn due(&mut self, now: Instant) -> Vec<NodeIdentity> {
-        let room = MAX_RUNNING.saturating_sub(self.running.len());
-        let mut due: Vec<_> = self.next.iter().filter(|(_, at)| **at <= now).collect();
-        due.sort_by_key(|(_, at)| **at);
-        let due: Vec<_> = due
-            .into_iter()
-            .take(room)
-            .map(|(identity, _)| identity.clone())
-            .collect();
-        for identity in &due {
-            self.next.remove(identity);
+    /// One that is to be asked now.
+    fn due(&mut self, now: Instant) -> Option<NodeIdentity> {
+        let (identity, at) = self.next.iter().min_by_key(|(_, at)| **at)?;
+        if *at > now || !self.runner.has_room() {
+            return None;
         }
-        due
+        let identity = identity.clone();
+        self.next.remove(&identity);
+        Some(identity)
     }
 
     fn ask(&mut self, identity: NodeIdentity, instance: Arc<Instance>) {
-        let (probe, limit) = (Arc::clone(&self.probe), self.config.probe_timeout());
-        let task = self.running.spawn(async move {
-            match timeout(limit, probe.probe(&instance)).await {
-                Ok(answer) => answer.map_err(Failed::Answer),
-                Err(_) => Err(Failed::Late),
-            }
-        });
-        self.asked.insert(task.id(), Asked { identity, task });
+        let limit = self.config.probe_timeout();
+        let asked = ask(Arc::clone(&self.probe), instance, limit);
+        self.runner.start(identity, asked);
     }
 
     /// The next answer; waits for ever where nobody was asked. Cancel safe.
     async fn answer(&mut self) -> (NodeIdentity, bool) {
-        loop {
-            let Some(answer) = self.running.join_next_with_id().await else {
-                return pending().await;
-            };
-            let (id, result) = match answer {
-                Ok((id, Ok(()))) => (id, Ok(())),
-                Ok((id, Err(failed))) => (id, Err(failed.to_string())),
-                Err(error) => (error.id(), Err(ended(&error))),
-            };
-            let Some(Asked { identity, .. }) = self.asked.remove(&id) else {
-                continue;
-            };
-            if let Err(reason) = &result {
-                debug!(instance = %identity.id(), %reason, "an ejected instance does not serve yet");
-            }
-            return (identity, result.is_ok());
+        let (identity, result) = self.runner.next().await;
+        let result = result.unwrap_or_else(|panicked| Err(panicked.into()));
+        if let Err(fault) = &result {
+            debug!(instance = %identity.id(), %fault, "an ejected instance does not serve yet");
         }
-    }
-}
-
-fn ended(error: &JoinError) -> String {
-    if error.is_panic() {
-        "the probe panicked".to_owned()
-    } else {
-        "nobody wants to know any more".to_owned()
+        (identity, result.is_ok())
     }
 }
 
@@ -181,7 +121,7 @@ impl Task {
         let Some(state) = &*state else {
             return;
         };
-        for identity in prober.due(now) {
+        while let Some(identity) = prober.due(now) {
             let instance = state.view.snapshot().get(identity.id().as_str());
             if let Some(instance) = instance.filter(|i| NodeIdentity::of(i) == identity) {
                 prober.ask(identity, Arc::clone(instance));

@@ -1,26 +1,23 @@
 //! New instances on their way to their first requests.
 
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
-    future::pending,
+    collections::{HashSet, VecDeque},
     sync::Arc,
     time::Duration,
 };
 
 use ringfence_core::Newcomers;
 use ringfence_discovery::ServiceKey;
-use tokio::{
-    task::{AbortHandle, Id, JoinError, JoinSet},
-    time::{Instant, sleep, timeout_at},
-};
+use tokio::time::{Instant, sleep, timeout_at};
 
+use super::runner::{self, Runner};
 use crate::{
     Candidate, WarmUp,
     node::{NodeIdentity, Seat},
 };
 
 /// Instances that are warmed at a time.
-const MOST: usize = 16;
+const MAX_RUNNING: usize = 16;
 /// Between one try and the next.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -38,12 +35,10 @@ struct Turn {
 }
 
 /// The warm-ups that run and those that wait for their turn. They end when it is dropped.
-#[derive(Default)]
 pub(super) struct WarmUps {
     settings: Option<(Arc<dyn WarmUp>, Duration)>,
     waiting: VecDeque<Turn>,
-    running: JoinSet<Option<String>>,
-    identities: HashMap<Id, (NodeIdentity, AbortHandle)>,
+    runner: Runner<Option<String>>,
     /// Those whose instance went in the midst of it.
     cut: HashSet<NodeIdentity>,
 }
@@ -52,7 +47,9 @@ impl WarmUps {
     pub(super) fn new(settings: Option<(Arc<dyn WarmUp>, Duration)>) -> Self {
         Self {
             settings,
-            ..Self::default()
+            waiting: VecDeque::new(),
+            runner: Runner::new(MAX_RUNNING),
+            cut: HashSet::new(),
         }
     }
 
@@ -80,10 +77,9 @@ impl WarmUps {
     /// Ends those of instances that are gone.
     pub(super) fn cut_off(&mut self, newcomers: &Newcomers<NodeIdentity>) {
         let cut = &mut self.cut;
-        self.identities.retain(|_, (identity, handle)| {
+        self.runner.retain(|identity| {
             let stays = newcomers.is_member(identity);
             if !stays {
-                handle.abort();
                 cut.insert(identity.clone());
             }
             stays
@@ -98,54 +94,36 @@ impl WarmUps {
         });
         // Whoever is away for longer is new when it comes back.
         cut.retain(|identity| newcomers.is_known(identity));
+        self.start();
     }
 
     /// The next one that is over. Cancel safe.
     pub(super) async fn next(&mut self) -> Ended {
-        loop {
-            match self.running.join_next_with_id().await {
-                Some(joined) => {
-                    if let Some(ended) = self.ended(joined) {
-                        return ended;
-                    }
-                }
-                None => pending().await,
-            }
-        }
+        let ended = self.runner.next().await;
+        self.ended(ended)
     }
 
     /// One that is over by now.
     pub(super) fn try_next(&mut self) -> Option<Ended> {
-        loop {
-            let joined = self.running.try_join_next_with_id()?;
-            if let Some(ended) = self.ended(joined) {
-                return Some(ended);
-            }
-        }
+        let ended = self.runner.try_next()?;
+        Some(self.ended(ended))
     }
 
-    fn ended(&mut self, joined: Result<(Id, Option<String>), JoinError>) -> Option<Ended> {
-        let (id, error) = match joined {
-            Ok((id, error)) => (id, error),
-            Err(error) => (error.id(), Some(error.to_string())),
-        };
-        let ended = self.identities.remove(&id);
+    fn ended(&mut self, (identity, result): runner::Ended<Option<String>>) -> Ended {
         self.start();
-        // Those that were cut off are of no interest.
-        let (identity, _) = ended?;
-        Some(Ended { identity, error })
+        let error = result.unwrap_or_else(|_| Some("the warm-up panicked".to_owned()));
+        Ended { identity, error }
     }
 
     fn start(&mut self) {
         let Some((warm_up, _)) = &self.settings else {
             return;
         };
-        while self.running.len() < MOST
+        while self.runner.has_room()
             && let Some(turn) = self.waiting.pop_front()
         {
             let identity = NodeIdentity::of(&turn.seat.instance);
-            let handle = self.running.spawn(run(Arc::clone(warm_up), turn));
-            self.identities.insert(handle.id(), (identity, handle));
+            self.runner.start(identity, run(Arc::clone(warm_up), turn));
         }
     }
 }

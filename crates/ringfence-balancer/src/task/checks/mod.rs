@@ -8,14 +8,12 @@ use std::{
 };
 
 use ringfence_core::{Absence, CheckRecord, HealthCheckConfig};
-use ringfence_discovery::{Probe, ProbeError};
-use tokio::{
-    task::{AbortHandle, Id, JoinSet},
-    time::timeout,
-};
-use tracing::Instrument;
+use ringfence_discovery::Probe;
 
-use super::{Task, now};
+use super::{
+    Task, now,
+    runner::{ProbeFault, Runner, ask},
+};
 use crate::node::{NodeIdentity, Seat};
 
 mod results;
@@ -32,8 +30,7 @@ pub(crate) struct Checks {
     /// Those whose next check is not under way, by when it is due; the number keeps equal times apart.
     queue: BTreeMap<(Instant, u64), NodeIdentity>,
     turn: u64,
-    running: JoinSet<Result<(), CheckFault>>,
-    under_way: HashMap<Id, NodeIdentity>,
+    runner: Runner<Result<(), ProbeFault>>,
 }
 
 /// An instance that is checked.
@@ -47,13 +44,7 @@ struct Row {
 
 enum Next {
     Queued((Instant, u64)),
-    UnderWay(AbortHandle),
-}
-
-/// How a check came out, where it was not passed.
-enum CheckFault {
-    Failed(ProbeError),
-    TimedOut,
+    UnderWay,
 }
 
 impl Checks {
@@ -65,8 +56,7 @@ impl Checks {
             resting: HashMap::new(),
             queue: BTreeMap::new(),
             turn: 0,
-            running: JoinSet::new(),
-            under_way: HashMap::new(),
+            runner: Runner::new(config.max_concurrent()),
         }
     }
 
@@ -96,15 +86,11 @@ impl Checks {
             .map(|seat| NodeIdentity::of(&seat.instance))
             .collect();
         self.resting.retain(|identity, _| listed.contains(identity));
+        self.runner
+            .retain(|identity| self.rows.contains_key(identity));
         for (identity, row) in before {
-            match row.next {
-                Next::Queued(place) => {
-                    self.queue.remove(&place);
-                }
-                Next::UnderWay(check) => {
-                    self.under_way.remove(&check.id());
-                    check.abort();
-                }
+            if let Next::Queued(place) = row.next {
+                self.queue.remove(&place);
             }
             // A drained instance may come back, and is then what it was.
             if listed.contains(&identity) {
@@ -136,7 +122,7 @@ impl Checks {
 
     /// When [`start_due`](Self::start_due) has something to do.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        if self.under_way.len() >= self.config.max_concurrent() {
+        if !self.runner.has_room() {
             return None;
         }
         self.queue.first_key_value().map(|((at, _), _)| *at)
@@ -151,34 +137,17 @@ impl Checks {
             let Some(row) = self.rows.get_mut(&identity) else {
                 continue;
             };
-            let (probe, limit) = (Arc::clone(&self.probe), self.config.timeout());
-            let instance = Arc::clone(&row.seat.instance);
-            let check = async move {
-                match timeout(limit, probe.probe(&instance)).await {
-                    Ok(Ok(())) => Ok(()),
-                    Ok(Err(error)) => Err(CheckFault::Failed(error)),
-                    Err(_elapsed) => Err(CheckFault::TimedOut),
-                }
-            };
-            let check = self.running.spawn(check.in_current_span());
-            self.under_way.insert(check.id(), identity);
             row.started = now;
-            row.next = Next::UnderWay(check);
+            row.next = Next::UnderWay;
+            let instance = Arc::clone(&row.seat.instance);
+            let check = ask(Arc::clone(&self.probe), instance, self.config.timeout());
+            self.runner.start(identity, check);
         }
     }
 
     /// The next check that ends.
     async fn next(&mut self) -> Checked {
-        loop {
-            let Some(ended) = self.running.join_next_with_id().await else {
-                // The caller asks again when it has started some.
-                pending::<()>().await;
-                continue;
-            };
-            if let Some(checked) = self.ended(ended) {
-                return checked;
-            }
-        }
+        Checked::from(self.runner.next().await)
     }
 }
 

@@ -1,13 +1,14 @@
 //! What becomes of the results of checks.
 
-use ringfence_discovery::ProbeError;
-use tokio::task::{Id, JoinError};
 use tracing::{debug, info};
 
-use super::{CheckFault, Checks, mark};
+use super::{Checks, mark};
 use crate::{
     node::NodeIdentity,
-    task::{Task, now},
+    task::{
+        Task, now,
+        runner::{Ended, ProbeFault},
+    },
 };
 
 /// Results taken in before the task looks at the registry again.
@@ -16,37 +17,23 @@ const BATCH: usize = 1_024;
 /// A check that has ended.
 pub(in crate::task) struct Checked {
     identity: NodeIdentity,
-    result: Result<(), CheckFault>,
+    result: Result<(), ProbeFault>,
 }
 
-/// What a join set gives.
-type Ended = Result<(Id, Result<(), CheckFault>), JoinError>;
+impl From<Ended<Result<(), ProbeFault>>> for Checked {
+    fn from((identity, result): Ended<Result<(), ProbeFault>>) -> Self {
+        let result = result.unwrap_or_else(|panicked| Err(panicked.into()));
+        Self { identity, result }
+    }
+}
 
 impl Checks {
-    /// `None` for a check of an instance that is not followed any more.
-    pub(super) fn ended(&mut self, ended: Ended) -> Option<Checked> {
-        let (id, result) = match ended {
-            Ok((id, result)) => (id, result),
-            Err(error) => {
-                let fault = ProbeError::new("the probe panicked");
-                (error.id(), Err(CheckFault::Failed(fault)))
-            }
-        };
-        let identity = self.under_way.remove(&id)?;
-        Some(Checked { identity, result })
-    }
-
     fn try_next(&mut self) -> Option<Checked> {
-        loop {
-            let ended = self.running.try_join_next_with_id()?;
-            if let Some(checked) = self.ended(ended) {
-                return Some(checked);
-            }
-        }
+        self.runner.try_next().map(Checked::from)
     }
 
     /// Takes a result in. Returns whether the instance went up or down.
-    fn take(&mut self, identity: &NodeIdentity, result: &Result<(), CheckFault>) -> bool {
+    fn take(&mut self, identity: &NodeIdentity, result: &Result<(), ProbeFault>) -> bool {
         let (now, draw) = (now(), fastrand::f64());
         let Some(row) = self.rows.get_mut(identity) else {
             return false;
@@ -81,15 +68,6 @@ impl Checks {
     }
 }
 
-impl std::fmt::Display for CheckFault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Failed(error) => error.fmt(f),
-            Self::TimedOut => f.write_str("no answer in time"),
-        }
-    }
-}
-
 impl Task {
     /// Takes in all results that are there, so that many of them make one view.
     pub(in crate::task) async fn checked(&mut self, first: Checked) {
@@ -113,8 +91,10 @@ impl Task {
         let report = &mut self.report;
         let (counter, flips) = match &result {
             Ok(()) => (&mut report.checks_passed, &mut report.checks_regained),
-            Err(CheckFault::Failed(_)) => (&mut report.checks_failed, &mut report.checks_lost),
-            Err(CheckFault::TimedOut) => (&mut report.checks_timed_out, &mut report.checks_lost),
+            Err(ProbeFault::Failed(_) | ProbeFault::Panicked) => {
+                (&mut report.checks_failed, &mut report.checks_lost)
+            }
+            Err(ProbeFault::TimedOut) => (&mut report.checks_timed_out, &mut report.checks_lost),
         };
         *counter += 1;
         let flipped = checks.take(&identity, &result);
