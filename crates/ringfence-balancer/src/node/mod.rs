@@ -1,6 +1,7 @@
 //! Runtime state of an instance.
 
 mod attachment;
+mod identity;
 mod in_flight;
 mod outcome;
 mod presence;
@@ -19,9 +20,7 @@ use std::sync::{
     atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
-use ringfence_core::{
-    Absence, Address, EjectionCause, EjectionState, Instance, InstanceId, Scheme,
-};
+use ringfence_core::{Absence, Address, EjectionCause, EjectionState, InstanceId, Scheme};
 use tokio::{sync::watch, time::Instant as TokioInstant};
 
 pub use self::{
@@ -35,45 +34,12 @@ use self::{
     trial::Trial, withheld::Withholdings,
 };
 pub(crate) use self::{
+    identity::{NodeIdentity, Seat},
     reports::{News, Report, ReportSender, report_channel},
     table::{NodeIndex, NodeTable},
     totals::NodeTotals,
     trial::{HeldSlot, TrialSlot},
 };
-
-/// What makes two records of a registry the same running server.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct NodeIdentity {
-    id: InstanceId,
-    address: Address,
-    scheme: Scheme,
-}
-
-impl NodeIdentity {
-    pub(crate) fn of(instance: &Instance) -> Self {
-        Self {
-            id: instance.id().clone(),
-            address: instance.address().clone(),
-            scheme: instance.scheme(),
-        }
-    }
-
-    pub(crate) fn id(&self) -> &InstanceId {
-        &self.id
-    }
-
-    pub(crate) fn address(&self) -> &Address {
-        &self.address
-    }
-}
-
-/// An instance of the published snapshot together with its node; one for each, so that handing out
-/// both costs one reference count, and not one that all requests share.
-#[derive(Debug)]
-pub(crate) struct Seat {
-    pub(crate) instance: Arc<Instance>,
-    pub(crate) node: Arc<Node>,
-}
 
 /// Counts the ejections and returns of a node. Odd: it is ejected now. Zero: it never was, as far as is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,8 +11,9 @@ use tokio::time::timeout;
 
 use super::failed::{Failed, status_text};
 use super::in_hand::InHand;
+use super::places::begin_next;
 use super::trail::Trail;
-use super::{Call, begin_next, until};
+use super::{Call, until};
 use crate::body::RequestBody;
 use crate::classify::{Failure, Verdict};
 use crate::error::BoxError;

@@ -7,6 +7,7 @@ mod in_hand;
 mod mark;
 mod one;
 mod pass;
+mod places;
 mod trail;
 
 use std::future::Future;
@@ -16,7 +17,7 @@ use std::time::Duration;
 
 use http::request::Parts;
 use http::{Request, Response};
-use ringfence_balancer::{Candidate, Decision, FailureKind, InFlight, Outcome, PickError};
+use ringfence_balancer::{Decision, FailureKind, Outcome, PickError};
 use ringfence_core::RequestTags;
 use ringfence_policy::{GrayTag, TrustedTags};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -25,6 +26,7 @@ use self::choose::{Way, decide};
 use self::failed::{Cost, Failed, status_text};
 use self::in_hand::InHand;
 use self::pass::pass;
+use self::places::{admit, begin_next};
 use self::trail::Trail;
 use crate::body::{Limit, RequestBody, ResponseBody};
 use crate::classify::Verdict;
@@ -112,51 +114,12 @@ where
     answer.unwrap_or_else(|| Err(trail.late(settings)))
 }
 
-/// Takes the call's place among those in flight.
-async fn admit(
-    settings: &Settings,
-    deadline: Option<Instant>,
-    trail: &mut Trail,
-) -> Result<(), Error> {
-    match until(deadline, settings.balancer.admit()).await {
-        Some(Ok(permit)) => {
-            trail.admitted(permit);
-            Ok(())
-        }
-        Some(Err(error)) => Err(trail.not_picked(settings, error)),
-        None => Err(trail.late(settings)),
-    }
-}
-
 /// `None` when the time came first. Without a limit no timer is made.
 async fn until<F: Future>(limit: Option<Instant>, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     match limit {
         Some(limit) => timeout_at(limit, future.as_mut()).await.ok(),
         None => Some(future.await),
-    }
-}
-
-/// Begins an attempt at the next candidate that has room for it. The first one was chosen with its trial in mind; for the last one,
-/// which has nobody behind it, a trial is no reason to pass it by either, if the attempt is needed.
-fn begin_next<'c>(
-    candidates: &mut impl ExactSizeIterator<Item = &'c Candidate>,
-    is_first: bool,
-    is_needed: bool,
-) -> Option<(&'c Candidate, InFlight)> {
-    let mut heeds_trial = !is_first;
-    loop {
-        let candidate = candidates.next()?;
-        heeds_trial &= candidates.len() > 0 || !is_needed;
-        let attempt = if heeds_trial {
-            candidate.try_begin()
-        } else {
-            candidate.try_begin_on_trial()
-        };
-        if let Some(attempt) = attempt {
-            return Some((candidate, attempt));
-        }
-        heeds_trial = true;
     }
 }
 
