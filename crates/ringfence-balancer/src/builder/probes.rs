@@ -12,7 +12,7 @@ impl BalancerBuilder {
     /// offers, such as `TonicConnector::warm_up`, which makes the connections that the requests then use.
     ///
     /// Those that are there when the program starts are not new, and neither is one that was away for at most 30 s. At most 16 are
-    /// warmed at a time; the time of an instance runs while it waits for its turn. A [slow start](BalancerConfig::with_slow_start)
+    /// warmed at a time; the time of an instance runs while it waits for its turn. A [slow start](crate::BalancerConfig::with_slow_start)
     /// begins when it is warm.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ impl BalancerBuilder {
     /// [`TcpProbe`](crate::TcpProbe), those of `ringfence-tower` for gRPC and HTTP, or one of your own.
     ///
     /// An instance that fails its checks comes on top of what the registry says: neither makes up for the other. In panic both
-    /// are ignored, see [`BalancerConfig::with_panic_threshold`]. [`Status`](crate::Status) tells how many fail, and
+    /// are ignored, see [`BalancerConfig::with_panic_threshold`](crate::BalancerConfig::with_panic_threshold). [`Status`](crate::Status) tells how many fail, and
     /// [`BalancerCounters`](crate::BalancerCounters) how the checks came out.
     ///
     /// # Examples
