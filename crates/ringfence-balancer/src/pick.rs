@@ -108,8 +108,16 @@ fn choose(
             let candidates = trials::choose(shared, published, pool, |admitted| {
                 let admits = move |pool: &PoolView, member| admitted.admits(pool, member);
                 if !limits.is_any() {
-                    let walk = chosen.walk_where(None, key, salt, limit, admits);
-                    return Candidates::collect(walk.filter_map(seat));
+                    return match admitted {
+                        // Nearly always, and the shorter way.
+                        Admitted::All => {
+                            Candidates::collect(chosen.walk(key, salt, limit).filter_map(seat))
+                        }
+                        Admitted::WithRoom(_) => {
+                            let walk = chosen.walk_where(None, key, salt, limit, admits);
+                            Candidates::collect(walk.filter_map(seat))
+                        }
+                    };
                 }
                 let load = move |pool: &PoolView, member| load(published, pool, member);
                 let taker = pool.taker(
