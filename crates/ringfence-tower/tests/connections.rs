@@ -15,8 +15,8 @@ use common::{Cluster, config, instance, until};
 use futures_util::future::join_all;
 use ringfence_balancer::Balancer;
 use ringfence_echo::{EchoClient, EchoRequest, EchoResponse, EchoServer};
-use ringfence_testkit::{Answer, Backend, SilentAddress};
-use ringfence_tower::{Resolve, ResolveFuture, Ringfence, RoutingKey, TonicConnector};
+use ringfence_testkit::{Answer, Backend, Behaviour, OnConnect, SilentAddress};
+use ringfence_tower::{Idempotent, Resolve, ResolveFuture, Ringfence, RoutingKey, TonicConnector};
 use tokio::time::sleep;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::{Request, Status, Streaming};
@@ -30,6 +30,12 @@ fn ms(millis: u64) -> Duration {
 fn unary(key: &RoutingKey) -> Request<EchoRequest> {
     let mut request = Request::new(EchoRequest::new("x"));
     request.extensions_mut().insert(key.clone());
+    request
+}
+
+fn again(key: &RoutingKey) -> Request<EchoRequest> {
+    let mut request = unary(key);
+    request.extensions_mut().insert(Idempotent(true));
     request
 }
 
@@ -386,4 +392,49 @@ async fn a_warm_up_makes_the_connection_that_requests_then_use() {
     assert_eq!(cluster.in_flight("b"), 0);
     cluster.until(usable(3)).await;
     assert_eq!(cluster.balancer.status().counters.warm_ups_failed, 1);
+}
+
+/// As servers do that restart in peace, or that close what was not used for a while.
+#[tokio::test]
+async fn connections_that_are_closed_in_peace_are_nobodys_fault() {
+    let (a, b) = (
+        Backend::start().await.unwrap(),
+        Backend::start().await.unwrap(),
+    );
+    let (at_a, at_b) = (a.address().to_string(), b.address().to_string());
+    let cluster = Cluster::start(&[("a", &at_a), ("b", &at_b)]).await;
+    let mut client = client(&cluster, TonicConnector::new());
+    let key = cluster.key(&["a", "b"]);
+    let message = Behaviour::from(Answer::grpc(b""));
+    b.always(message.clone());
+    a.always_on_connect(OnConnect::GoAwayUnprocessed);
+    for _ in 0..10 {
+        client.unary(unary(&key)).await.unwrap();
+    }
+    let counters = cluster.balancer.status().counters;
+    assert_eq!((counters.failures_reset, counters.ejections), (0, 0));
+    assert_eq!((counters.hops_granted, counters.hops_free), (0, 10));
+
+    // A connection that was used before, and breaks without a word.
+    a.always_on_connect(OnConnect::Serve);
+    for round in 1..=10 {
+        a.then(message.clone());
+        a.then(Behaviour::Reset { after: 0 });
+        client.unary(unary(&key)).await.unwrap();
+        client.unary(again(&key)).await.unwrap();
+        let counters = cluster.balancer.status().counters;
+        assert_eq!((counters.failures_reset, counters.ejections), (0, 0));
+        assert_eq!((counters.hops_granted, counters.hops_free), (0, 10 + round));
+    }
+    // It may have arrived all the same.
+    a.then(message);
+    a.then(Behaviour::Reset { after: 0 });
+    client.unary(unary(&key)).await.unwrap();
+    client.unary(unary(&key)).await.unwrap_err();
+
+    // One that was made for the request.
+    a.then(Behaviour::Reset { after: 0 });
+    client.unary(again(&key)).await.unwrap();
+    let counters = cluster.balancer.status().counters;
+    assert_eq!((counters.failures_reset, counters.hops_granted), (1, 1));
 }

@@ -324,56 +324,6 @@ async fn refused_streams_and_goaways_hop() {
     assert_eq!(b.requests(), 2);
 }
 
-/// As servers do that restart in peace, or that close what was not used for a while.
-#[tokio::test]
-async fn connections_that_are_closed_in_peace_are_nobodys_fault() {
-    let (a, b) = (
-        Backend::start().await.unwrap(),
-        Backend::start().await.unwrap(),
-    );
-    let cluster = of(&[("a", a.address()), ("b", b.address())]).await;
-    let mut client = client(&cluster);
-    let key = cluster.key(&["a", "b"]);
-    let message = Behaviour::from(Answer::grpc(b""));
-    b.always(message.clone());
-    a.always_on_connect(OnConnect::GoAwayUnprocessed);
-    for _ in 0..10 {
-        client.unary(unary("once", &key)).await.unwrap();
-    }
-    let counters = cluster.balancer.status().counters;
-    assert_eq!((counters.failures_reset, counters.ejections), (0, 0));
-    assert_eq!((counters.hops_granted, counters.hops_free), (0, 10));
-
-    // A connection that was used before, and breaks without a word.
-    a.always_on_connect(OnConnect::Serve);
-    for round in 1..=10 {
-        a.then(message.clone());
-        a.then(Behaviour::Reset { after: 0 });
-        client.unary(unary("warm", &key)).await.unwrap();
-        client
-            .unary(idempotent(unary("again", &key)))
-            .await
-            .unwrap();
-        let counters = cluster.balancer.status().counters;
-        assert_eq!((counters.failures_reset, counters.ejections), (0, 0));
-        assert_eq!((counters.hops_granted, counters.hops_free), (0, 10 + round));
-    }
-    // It may have arrived all the same.
-    a.then(message);
-    a.then(Behaviour::Reset { after: 0 });
-    client.unary(unary("warm", &key)).await.unwrap();
-    client.unary(unary("once", &key)).await.unwrap_err();
-
-    // One that was made for the request.
-    a.then(Behaviour::Reset { after: 0 });
-    client
-        .unary(idempotent(unary("again", &key)))
-        .await
-        .unwrap();
-    let counters = cluster.balancer.status().counters;
-    assert_eq!((counters.failures_reset, counters.hops_granted), (1, 1));
-}
-
 #[tokio::test]
 async fn a_failure_in_the_trailers_counts() {
     let answer = Answer::grpc_error_after(b"", 14, "dying");

@@ -20,10 +20,6 @@ fn unhealthy(n: usize) -> Instance {
         .expect("valid")
 }
 
-async fn seconds(seconds: u64) {
-    tokio::time::sleep(Duration::from_secs(seconds)).await;
-}
-
 #[tokio::test(start_paused = true)]
 async fn an_instance_that_returns_is_used_once_it_is_back_for_long_enough() {
     for by_health in [false, true] {

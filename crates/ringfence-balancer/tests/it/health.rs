@@ -23,10 +23,6 @@ async fn checked(
     balancer
 }
 
-async fn seconds(seconds: u64) {
-    tokio::time::sleep(Duration::from_secs(seconds)).await;
-}
-
 fn checks() -> HealthCheckConfig {
     HealthCheckConfig::default()
 }

@@ -13,10 +13,6 @@ fn config(percent: u32) -> BalancerConfig {
     BalancerConfig::default().with_outlier(outlier)
 }
 
-async fn seconds(seconds: u64) {
-    tokio::time::sleep(Duration::from_secs(seconds)).await;
-}
-
 #[tokio::test(start_paused = true)]
 async fn an_ejection_moves_only_the_keys_of_the_ejected_and_they_come_home() {
     let registry = registry((0..10).map(instance));

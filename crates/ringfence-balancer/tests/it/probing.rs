@@ -112,10 +112,6 @@ fn fail_by(balancer: &Balancer, key: &str, kind: FailureKind) {
     }
 }
 
-async fn seconds(seconds: u64) {
-    sleep(Duration::from_secs(seconds)).await;
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_restarted_instance_has_its_keys_back_within_five_seconds() {
     for kind in [FailureKind::Connect, FailureKind::Reset] {

@@ -1,17 +1,11 @@
 //! Ejection by success rate and failure percentage.
 
-use std::time::Duration;
-
 use ringfence_balancer::{
     Balancer, BalancerConfig, Candidate, FailureKind, FailurePercentageConfig, Outcome,
     OutlierConfig, PickRequest, SuccessRateConfig,
 };
 
 use crate::support::*;
-
-async fn seconds(seconds: u64) {
-    tokio::time::sleep(Duration::from_secs(seconds)).await;
-}
 
 fn rate() -> OutlierConfig {
     OutlierConfig::off().with_success_rate(SuccessRateConfig::default())

@@ -78,3 +78,8 @@ pub(crate) fn fail(balancer: &Balancer, key: &str, times: usize) {
         begin(balancer, key).report(Outcome::Failure(FailureKind::Connect));
     }
 }
+
+/// Lets this time pass.
+pub(crate) async fn seconds(seconds: u64) {
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+}

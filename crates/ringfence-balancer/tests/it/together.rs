@@ -14,10 +14,6 @@ use tokio::time::sleep;
 
 use crate::support::*;
 
-async fn seconds(seconds: u64) {
-    sleep(Duration::from_secs(seconds)).await;
-}
-
 fn sick(n: usize) -> Instance {
     let healthy = instance(n);
     Instance::builder(healthy.id().as_str(), healthy.address().to_string())

@@ -39,10 +39,6 @@ async fn returned(outlier: OutlierConfig) -> (Balancer, String) {
     (balancer, key)
 }
 
-async fn seconds(seconds: u64) {
-    tokio::time::sleep(Duration::from_secs(seconds)).await;
-}
-
 fn pick(balancer: &Balancer, key: &str) -> Decision {
     let request = PickRequest::new().with_key(key);
     balancer.pick(&request).expect("an owner")
