@@ -111,7 +111,7 @@ impl<'a> Current<'a> {
         let key = key.filter(|key| key.len() <= config.max_key_len());
         let ring = config.ring();
         Suggestion {
-            key: key.map(|key| ring.hash_key_salted(key, evaluation.salt)),
+            key: key.map(|key| ring.hash_key_salted(key, evaluation.salt).hash()),
             view: Arc::clone(self.view()),
             instance: key.and_then(|key| {
                 pick::owner(

@@ -137,7 +137,7 @@ fn choose(
                 let walk = chosen.walk_where(overflow, key, salt, limit, may_more);
                 Candidates::collect(walk.filter_map(seat))
             });
-            (candidates, Some(hash))
+            (candidates, Some(hash.hash()))
         }
         None => {
             let missing_key = request.missing_key();

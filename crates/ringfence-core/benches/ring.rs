@@ -75,7 +75,7 @@ fn pick(c: &mut Criterion) {
             let mut at = 0;
             b.iter(|| {
                 at += 1;
-                let key: KeyHash = config.hash_key(black_box(&keys[at & 0xFFFF]));
+                let key: KeyHash = config.hash_key(black_box(&keys[at & 0xFFFF])).hash();
                 ring.walk_where(key, |member| member & 1 == 0).next()
             });
         });

@@ -69,7 +69,7 @@ pub use self::{
     },
     pool::{Attribute, Match, Pool, PoolSpec, Selector, Shard, name_seed},
     retry_budget::{RetryBudget, RetryBudgetConfig},
-    ring::{Fingerprint, KeyHash, Ring, RingConfig, Walk},
+    ring::{Fingerprint, HashedKey, KeyHash, Ring, RingConfig, Walk},
     routing::{
         Fallback, PlanId, RequestTags, RouteKey, RoutePlan, RoutePlans, ShardSeed, Spill, Stage,
         StageTemplate, TagRouting, TagRule, TagValues,

@@ -64,7 +64,7 @@ fn owners(view: &View) -> (usize, Vec<Option<String>>) {
     let route = view.resolve(&RequestTags::new().into());
     let owner = |n| {
         let (_, pool) = route.chosen()?;
-        let key = pool.hash_key(format!("key-{n}").as_bytes(), 0);
+        let key = pool.hash_key(format!("key-{n}").as_bytes(), 0).hash();
         let instance = pool.pool().instance(pool.walk(key).next()?)?;
         Some(instance.id().to_string())
     };

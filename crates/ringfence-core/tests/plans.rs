@@ -229,7 +229,7 @@ proptest! {
         for (view, route) in [(&bare, &resolved), (&prepared, prepared.route(PlanId::nth(PLAN), &tags).expect("prepared"))] {
             for key in keys() {
                 let Some(chosen) = route.choose(Some(&key), || 0) else { continue };
-                let hash = chosen.pool.hash_key(&key, 0);
+                let hash = chosen.pool.hash_key(&key, 0).hash();
                 let steps: Vec<_> = view.steps(chosen.pool, hash, attempts).collect();
                 let told = |verdict: &[StepVerdict]| {
                     let places = steps.iter().filter(|step| verdict.contains(&step.verdict)).map(|step| step.place);

@@ -1,4 +1,4 @@
-use super::KeyHash;
+use super::{HashedKey, KeyHash};
 use crate::ConfigError;
 
 /// Settings of a ring. All clients of a service must use the same ones to agree on the owners of keys.
@@ -85,15 +85,15 @@ impl RingConfig {
     /// Hashes a key as rings of these settings want it: xxh3_64 with the seed.
     #[inline]
     #[must_use]
-    pub fn hash_key(&self, key: &[u8]) -> KeyHash {
-        KeyHash::of(key, self.seed)
+    pub fn hash_key<'k>(&self, key: &'k [u8]) -> HashedKey<'k> {
+        self.hash_key_salted(key, 0)
     }
 
     /// Hashes a key so that where it lies has nothing to do with where other salts have it: with the seed combined with the
     /// salt by exclusive or. Salt 0 is none. A tenant's salt is the [`name_seed`](crate::name_seed) of its name.
     #[inline]
     #[must_use]
-    pub fn hash_key_salted(&self, key: &[u8], salt: u64) -> KeyHash {
-        KeyHash::of(key, self.seed ^ salt)
+    pub fn hash_key_salted<'k>(&self, key: &'k [u8], salt: u64) -> HashedKey<'k> {
+        HashedKey::new(KeyHash::of(key, self.seed ^ salt), key)
     }
 }

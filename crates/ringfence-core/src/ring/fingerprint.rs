@@ -2,7 +2,7 @@ use std::fmt;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::layout;
+use super::native;
 
 /// Digest of everything that decides a ring's mapping: equal fingerprints mean equal routing, whichever process, adapter or
 /// language made the ring.
@@ -16,7 +16,7 @@ impl Fingerprint {
     pub(super) fn of<'a>(seed: u64, members: impl Iterator<Item = (&'a str, u32)>) -> Self {
         let mut digest = Xxh3::new();
         digest.update(b"ringfence ring");
-        digest.update(&layout::VERSION.to_le_bytes());
+        digest.update(&native::VERSION.to_le_bytes());
         digest.update(&seed.to_le_bytes());
         for (id, points) in members.filter(|(_, points)| *points > 0) {
             // An id has at most 255 bytes.

@@ -2,19 +2,18 @@
 
 mod config;
 mod fingerprint;
-mod layout;
-mod points;
-#[cfg(test)]
-mod tests;
-mod update;
+mod key;
+mod native;
 mod walk;
 
 use std::{fmt, sync::Arc};
 
-pub use self::{config::RingConfig, fingerprint::Fingerprint, layout::KeyHash, walk::Walk};
-use self::{
-    layout::{PointCounts, PointSource},
-    points::{Point, Points},
+use self::native::{NativeRing, PointCounts};
+pub use self::{
+    config::RingConfig,
+    fingerprint::Fingerprint,
+    key::{HashedKey, KeyHash},
+    walk::Walk,
 };
 use crate::{instance::InstanceId, pool::Pool};
 
@@ -50,11 +49,14 @@ use crate::{instance::InstanceId, pool::Pool};
 pub struct Ring {
     config: RingConfig,
     members: Box<[RingMember]>,
-    points: Points,
-    /// Members with points.
-    populated: usize,
+    engine: Engine,
     capped: bool,
     fingerprint: Fingerprint,
+}
+
+/// What finds the members of a key.
+enum Engine {
+    Native(NativeRing),
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -69,19 +71,8 @@ impl Ring {
     pub fn build(pool: &Pool, config: &RingConfig) -> Self {
         let counts = PointCounts::new(pool.snapshot(), config);
         let members = members_of(pool, counts);
-        let mut points: Vec<Point> =
-            Vec::with_capacity(members.iter().map(|m| m.points as usize).sum());
-        for (owner, member) in (0..).zip(&members) {
-            let source = PointSource::new(member.id.as_str(), config.seed());
-            points.extend((0..member.points).map(|i| (source.point(i), owner)));
-        }
-        points.sort_unstable();
-        Self::assemble(
-            config.clone(),
-            members,
-            Points::from_sorted(points.into_iter()),
-            counts.is_capped(),
-        )
+        let engine = Engine::Native(NativeRing::build(&members, config.seed()));
+        Self::assemble(config.clone(), members, engine, counts.is_capped())
     }
 
     /// The ring of a changed pool: equal to [`Ring::build`] with the same settings, but instances that did not change are
@@ -93,11 +84,14 @@ impl Ring {
         if members == self.members {
             return Arc::clone(self);
         }
-        let points = update::merge(&self.members, &self.points, &members, self.config.seed());
+        let seed = self.config.seed();
+        let engine = match &self.engine {
+            Engine::Native(ring) => Engine::Native(ring.update(&self.members, &members, seed)),
+        };
         Arc::new(Self::assemble(
             self.config.clone(),
             members,
-            points,
+            engine,
             counts.is_capped(),
         ))
     }
@@ -105,7 +99,7 @@ impl Ring {
     fn assemble(
         config: RingConfig,
         members: Box<[RingMember]>,
-        points: Points,
+        engine: Engine,
         capped: bool,
     ) -> Self {
         let fingerprint = Fingerprint::of(
@@ -113,11 +107,10 @@ impl Ring {
             members.iter().map(|m| (m.id.as_str(), m.points)),
         );
         Self {
-            populated: members.iter().filter(|m| m.points > 0).count(),
             fingerprint,
             config,
             members,
-            points,
+            engine,
             capped,
         }
     }
@@ -125,30 +118,40 @@ impl Ring {
     /// The member that owns a key; `None` when no member has points.
     #[inline]
     #[must_use]
-    pub fn owner(&self, key: KeyHash) -> Option<u32> {
-        self.points.owner_at(self.points.successor(key.get()))
+    pub fn owner<'a>(&'a self, key: impl Into<HashedKey<'a>>) -> Option<u32> {
+        match &self.engine {
+            Engine::Native(ring) => ring.owner(key.into().hash()),
+        }
     }
 
     /// The distinct members clockwise from a key, the owner first.
-    pub fn walk(&self, key: KeyHash) -> Walk<'_, fn(u32) -> bool> {
+    pub fn walk<'a>(&'a self, key: impl Into<HashedKey<'a>>) -> Walk<'a, fn(u32) -> bool> {
         self.walk_where(key, |_| true)
     }
 
     /// The distinct members clockwise from a key that pass `usable`, which is asked anew at each point.
     ///
     /// Skipping members this way gives exactly the order of a ring made without them.
-    pub fn walk_where<P: FnMut(u32) -> bool>(&self, key: KeyHash, usable: P) -> Walk<'_, P> {
-        self.walk_at_most(self.populated, key, usable)
+    pub fn walk_where<'a, P: FnMut(u32) -> bool>(
+        &'a self,
+        key: impl Into<HashedKey<'a>>,
+        usable: P,
+    ) -> Walk<'a, P> {
+        self.walk_at_most(usize::MAX, key, usable)
     }
 
     /// A walk that ends after `members`, for those who know how many pass `usable`.
-    pub(crate) fn walk_at_most<P: FnMut(u32) -> bool>(
-        &self,
+    pub(crate) fn walk_at_most<'a, P: FnMut(u32) -> bool>(
+        &'a self,
         members: usize,
-        key: KeyHash,
+        key: impl Into<HashedKey<'a>>,
         usable: P,
-    ) -> Walk<'_, P> {
-        Walk::new(&self.points, members, key.get(), usable)
+    ) -> Walk<'a, P> {
+        match &self.engine {
+            Engine::Native(ring) => {
+                Walk::native(ring.walk_where(members, key.into().hash(), usable))
+            }
+        }
     }
 
     /// Digest of what decides the mapping.
@@ -166,13 +169,15 @@ impl Ring {
     /// Number of points.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.points.len()
+        match &self.engine {
+            Engine::Native(ring) => ring.len(),
+        }
     }
 
     /// Whether no member has points.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.points.len() == 0
+        self.len() == 0
     }
 
     /// Number of points of a member; 0 for one that does not exist.
@@ -192,7 +197,9 @@ impl Ring {
     /// Position and member of every point, in order.
     #[must_use]
     pub fn points(&self) -> impl ExactSizeIterator<Item = (u64, u32)> + '_ {
-        self.points.iter()
+        match &self.engine {
+            Engine::Native(ring) => ring.iter(),
+        }
     }
 }
 
@@ -200,7 +207,7 @@ impl fmt::Debug for Ring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ring")
             .field("members", &self.members.len())
-            .field("points", &self.points.len())
+            .field("points", &self.len())
             .field("fingerprint", &self.fingerprint)
             .finish_non_exhaustive()
     }

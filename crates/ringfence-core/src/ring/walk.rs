@@ -1,32 +1,23 @@
-use arrayvec::ArrayVec;
+use std::fmt;
 
-use super::points::Points;
+use super::native::NativeWalk;
 
-/// Members up to this number are remembered without an allocation.
-const INLINE: usize = 8;
-
-/// The distinct usable members clockwise from a key, each once; ends after one full turn.
+/// The distinct usable members from a key on, each once.
 ///
 /// The first eight members cost no allocation.
 #[must_use = "a walk does nothing until it is iterated"]
 pub struct Walk<'a, P> {
-    points: &'a Points,
-    place: usize,
-    points_left: usize,
-    members_left: usize,
-    usable: P,
-    given: Given,
+    steps: Steps<'a, P>,
+}
+
+enum Steps<'a, P> {
+    Native(NativeWalk<'a, P>),
 }
 
 impl<'a, P: FnMut(u32) -> bool> Walk<'a, P> {
-    pub(super) fn new(points: &'a Points, members: usize, position: u64, usable: P) -> Self {
+    pub(super) fn native(walk: NativeWalk<'a, P>) -> Self {
         Self {
-            points,
-            place: points.successor(position),
-            points_left: points.len(),
-            members_left: members,
-            usable,
-            given: Given::default(),
+            steps: Steps::Native(walk),
         }
     }
 }
@@ -36,58 +27,14 @@ impl<P: FnMut(u32) -> bool> Iterator for Walk<'_, P> {
 
     #[inline]
     fn next(&mut self) -> Option<u32> {
-        while self.members_left > 0 && self.points_left > 0 {
-            let member = self.points.owner_at(self.place)?;
-            self.points_left -= 1;
-            self.place += 1;
-            if self.place == self.points.len() {
-                self.place = 0;
-            }
-            if !self.given.contains(member) && (self.usable)(member) {
-                self.members_left -= 1;
-                self.given.insert(member);
-                return Some(member);
-            }
+        match &mut self.steps {
+            Steps::Native(walk) => walk.next(),
         }
-        None
     }
 }
 
-impl<P> std::fmt::Debug for Walk<'_, P> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Walk")
-            .field("place", &self.place)
-            .field("points_left", &self.points_left)
-            .finish_non_exhaustive()
-    }
-}
-
-/// The members that were given already.
-#[derive(Default)]
-struct Given {
-    first: ArrayVec<u32, INLINE>,
-    /// A bit for each further member; empty until the ninth.
-    further: Vec<u64>,
-}
-
-impl Given {
-    fn contains(&self, member: u32) -> bool {
-        self.first.contains(&member)
-            || self
-                .further
-                .get(member as usize / 64)
-                .is_some_and(|word| word & (1 << (member % 64)) != 0)
-    }
-
-    fn insert(&mut self, member: u32) {
-        if self.first.try_push(member).is_err() {
-            let word = member as usize / 64;
-            if self.further.len() <= word {
-                self.further.resize(word + 1, 0);
-            }
-            if let Some(word) = self.further.get_mut(word) {
-                *word |= 1 << (member % 64);
-            }
-        }
+impl<P> fmt::Debug for Walk<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Walk").finish_non_exhaustive()
     }
 }

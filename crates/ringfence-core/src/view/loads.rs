@@ -3,7 +3,7 @@
 use super::{PoolView, shares::weight_of};
 use crate::{
     load::{LoadLimits, Taker},
-    ring::KeyHash,
+    ring::HashedKey,
 };
 
 impl PoolView {
@@ -38,13 +38,14 @@ impl PoolView {
     ///
     /// With a balance factor it takes a sum over all eligible members, unless the owner is idle.
     #[must_use]
-    pub fn taker(
+    pub fn taker<'k>(
         &self,
-        key: KeyHash,
+        key: impl Into<HashedKey<'k>>,
         limits: LoadLimits,
         admits: impl Fn(u32) -> bool,
         load: impl Fn(u32) -> u64,
     ) -> Option<Taker> {
+        let key: HashedKey<'_> = key.into();
         let owner = { self.walk_where(key, &admits) }.next()?;
         let own = load(owner);
         let may_more = limits.is_below_most(own);

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     pool::{Pool, PoolSpec},
-    ring::{KeyHash, Ring},
+    ring::{HashedKey, Ring},
 };
 
 /// A pool with its ring and with what is known of its members' state, as one view has it.
@@ -206,7 +206,7 @@ impl PoolView {
     /// Hashes a key as the pool's ring wants it. A salt other than 0 makes where the key lies independent of other salts.
     #[inline]
     #[must_use]
-    pub fn hash_key(&self, key: &[u8], salt: u64) -> KeyHash {
+    pub fn hash_key<'k>(&self, key: &'k [u8], salt: u64) -> HashedKey<'k> {
         self.any_ring().config().hash_key_salted(key, salt)
     }
 
@@ -222,7 +222,7 @@ impl PoolView {
 
     /// The distinct [eligible](Self::eligible) members clockwise from a key, the owner first. No allocation for the first
     /// eight.
-    pub fn walk(&self, key: KeyHash) -> impl Iterator<Item = u32> + '_ {
+    pub fn walk<'a>(&'a self, key: impl Into<HashedKey<'a>>) -> impl Iterator<Item = u32> + 'a {
         self.walk_where(key, |_| true)
     }
 
@@ -230,7 +230,7 @@ impl PoolView {
     /// they are.
     pub fn walk_where<'a>(
         &'a self,
-        key: KeyHash,
+        key: impl Into<HashedKey<'a>>,
         wanted: impl Fn(u32) -> bool + 'a,
     ) -> impl Iterator<Item = u32> + 'a {
         self.any_ring()
@@ -246,7 +246,7 @@ impl PoolView {
     /// time of every request to find one.
     pub(super) fn walk_outside<'a>(
         &'a self,
-        key: KeyHash,
+        key: HashedKey<'a>,
         pool: &'a Self,
     ) -> impl Iterator<Item = u32> + use<'a> {
         let is_wanted = move |place| {

@@ -58,7 +58,7 @@ impl<'a> Chosen<'a> {
     /// that stage's instances outside of the pool, so that a pool whose instances all fail falls through as an empty one does.
     pub fn walk(
         &self,
-        key: &[u8],
+        key: &'a [u8],
         salt: u64,
         limit: usize,
     ) -> impl Iterator<Item = (&'a PoolView, u32)> + use<'a> {
@@ -73,7 +73,7 @@ impl<'a> Chosen<'a> {
     pub fn walk_where<A>(
         &self,
         first: Option<u32>,
-        key: &[u8],
+        key: &'a [u8],
         salt: u64,
         limit: usize,
         admits: A,
@@ -92,7 +92,7 @@ impl<'a> Chosen<'a> {
     #[inline]
     fn then_beyond<W, A>(
         &self,
-        key: &[u8],
+        key: &'a [u8],
         salt: u64,
         limit: usize,
         walk: W,

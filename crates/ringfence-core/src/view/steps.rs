@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{PoolView, View};
-use crate::{instance::Instance, ring::KeyHash};
+use crate::{instance::Instance, ring::HashedKey};
 
 /// An instance on the way of a key around the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl View {
     pub fn steps<'a>(
         &'a self,
         pool: &'a PoolView,
-        key: KeyHash,
+        key: impl Into<HashedKey<'a>>,
         attempts: usize,
     ) -> impl Iterator<Item = WalkStep> + 'a {
         let members = pool.pool().members();

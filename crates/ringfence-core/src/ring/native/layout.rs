@@ -8,36 +8,12 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::RingConfig;
-use crate::snapshot::Snapshot;
+use crate::{ring::RingConfig, snapshot::Snapshot};
 
 /// Version of the layout; part of the fingerprint.
-pub(super) const VERSION: u32 = 1;
+pub(in crate::ring) const VERSION: u32 = 1;
 
 const GOLDEN_GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
-
-/// The position of a key on the ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct KeyHash(u64);
-
-impl KeyHash {
-    #[inline]
-    pub(super) fn of(key: &[u8], seed: u64) -> Self {
-        Self(xxh3_64_with_seed(key, seed))
-    }
-
-    /// A position given as a number, for keys that were hashed elsewhere or a random one.
-    #[must_use]
-    pub fn from_raw(position: u64) -> Self {
-        Self(position)
-    }
-
-    /// The position as a number.
-    #[must_use]
-    pub fn get(self) -> u64 {
-        self.0
-    }
-}
 
 /// Where the points of one instance come from.
 #[derive(Clone, Copy)]
@@ -76,7 +52,7 @@ thread_local! {
 
 /// How many points each instance of a snapshot has, with the cap on their sum applied.
 #[derive(Clone, Copy)]
-pub(super) struct PointCounts {
+pub(in crate::ring) struct PointCounts {
     points_per_instance: u64,
     max_points: u64,
     /// Sum before the cap.
@@ -84,7 +60,7 @@ pub(super) struct PointCounts {
 }
 
 impl PointCounts {
-    pub(super) fn new(snapshot: &Snapshot, config: &RingConfig) -> Self {
+    pub(in crate::ring) fn new(snapshot: &Snapshot, config: &RingConfig) -> Self {
         let points_per_instance = config.points_per_instance().into();
         Self {
             points_per_instance,
@@ -97,13 +73,13 @@ impl PointCounts {
         }
     }
 
-    pub(super) fn is_capped(self) -> bool {
+    pub(in crate::ring) fn is_capped(self) -> bool {
         self.total > self.max_points
     }
 
     /// Of a member with this weight on the ring. The cap goes by the instances' own weights, so that nobody else's points change
     /// while a new one grows.
-    pub(super) fn of(self, ring_weight: u32) -> u32 {
+    pub(in crate::ring) fn of(self, ring_weight: u32) -> u32 {
         let count = uncapped(ring_weight, self.points_per_instance);
         let count = if count > 0 && self.is_capped() {
             // Both factors are below 2^30 and 2^27.

@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 
 use super::{
-    RingMember,
     layout::PointSource,
     points::{Point, Points},
 };
+use crate::ring::RingMember;
 
 /// What becomes of the points of the old members.
 struct Plan {
