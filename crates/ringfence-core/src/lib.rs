@@ -41,6 +41,7 @@ mod finding;
 mod health;
 mod instance;
 mod load;
+mod movement;
 mod outlier;
 mod pool;
 mod retry_budget;
@@ -62,6 +63,11 @@ pub use self::{
         Tags, Weight,
     },
     load::{HashBalanceFactor, LoadLimits, Taker},
+    movement::{
+        Basis, BatchError, Checkpoint, CheckpointError, KeyMove, KeyShare, Migration,
+        MigrationBatch, MigrationConfig, MigrationProgress, MovedRange, MovementWindow, RingDiff,
+        WithoutRanges,
+    },
     outlier::{
         EjectionCause, EjectionState, FailurePercentageConfig, MemberTally, OutlierConfig,
         OutlierDecision, OutlierDetector, OutlierEvent, Refusal, ReturnCause, SuccessRateConfig,

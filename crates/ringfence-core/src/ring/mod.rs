@@ -1,5 +1,6 @@
 //! The consistent-hash ring of a pool.
 
+mod arcs;
 mod config;
 mod fingerprint;
 mod key;
@@ -8,6 +9,7 @@ mod walk;
 
 use std::{fmt, sync::Arc};
 
+pub(crate) use self::arcs::NOBODY;
 use self::native::{NativeRing, PointCounts};
 pub use self::{
     config::RingConfig,

@@ -27,6 +27,7 @@ pub use self::{
 };
 use self::{builder::Builder, table::RouteTable, twins::Twins};
 use crate::{
+    instance::Instance,
     pool::{PoolSpec, TagIndex},
     ring::Ring,
     routing::{PlanId, RouteKey, RoutePlan, RoutePlans, TagValues},
@@ -172,6 +173,27 @@ impl View {
     #[must_use]
     pub fn resolve(&self, key: &RouteKey) -> Route {
         Builder::of_view(self).resolve(key)
+    }
+
+    /// The owner of a key in the pool that a request gets, whatever its health.
+    pub(crate) fn ring_owner<T: TagValues + ?Sized>(
+        &self,
+        plan: PlanId,
+        tags: &T,
+        key: &[u8],
+        salt: u64,
+    ) -> Option<Arc<Instance>> {
+        let now;
+        let route = match self.route(plan, tags) {
+            Some(route) => route.as_ref(),
+            None => {
+                now = self.resolve(&self.key(plan, tags));
+                &now
+            }
+        };
+        let pool = route.choose(Some(key), || 0)?.pool;
+        let member = pool.ring_owner(pool.hash_key(key, salt))?;
+        pool.pool().instance(member).cloned()
     }
 
     /// The prepared routes of tagged requests.

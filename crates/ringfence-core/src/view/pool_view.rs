@@ -241,6 +241,19 @@ impl PoolView {
             .filter_map(|place| self.member_of(place))
     }
 
+    /// The member that a key belongs to, usable or not.
+    pub(super) fn ring_owner(&self, key: HashedKey<'_>) -> Option<u32> {
+        let ring = self.any_ring();
+        let place = match &self.ring {
+            PoolRing::Own(_) => ring.owner(key),
+            PoolRing::Whole { .. } => {
+                let mut walk = ring.walk_at_most(1, key, |place| self.member_of(place).is_some());
+                walk.next()
+            }
+        };
+        self.member_of(place?)
+    }
+
     /// The distinct usable members clockwise from a key that are not in `pool`, another pool of the same snapshot. It looks at the
     /// first [`SIGHT`] points only: it is for a last attempt, and where nearly all members are in that pool it is not worth the
     /// time of every request to find one.

@@ -1,0 +1,103 @@
+//! Which parts of the key space belong to whom.
+
+use super::{Engine, Ring, RingConfig};
+use crate::instance::InstanceId;
+
+/// The member of an arc that belongs to nobody.
+pub(crate) const NOBODY: u32 = u32::MAX;
+
+impl Ring {
+    /// How many members it has, those without points included.
+    #[must_use]
+    pub fn member_count(&self) -> usize {
+        self.members.len()
+    }
+
+    /// The id of a member; `None` for one that does not exist.
+    #[must_use]
+    pub fn member_id(&self, member: u32) -> Option<&InstanceId> {
+        self.members.get(member as usize).map(|member| &member.id)
+    }
+
+    /// The member with this id.
+    #[must_use]
+    pub fn member_of(&self, id: &str) -> Option<u32> {
+        let found = self
+            .members
+            .binary_search_by(|member| member.id.as_str().cmp(id));
+        found.ok().and_then(|place| u32::try_from(place).ok())
+    }
+
+    /// The last position of its key space, where the first point at or after a key decides about the owner; `None` where
+    /// something else does.
+    pub(crate) fn last_position(&self) -> Option<u64> {
+        match &self.engine {
+            Engine::Native(_) => Some(u64::MAX),
+        }
+    }
+
+    /// The key space in order, as the last position of each arc and its owner: each arc begins behind the one before, the last
+    /// one ends with the space. Nobody owns anything on a ring without points.
+    pub(crate) fn arcs(&self, last: u64) -> impl Iterator<Item = (u64, u32)> + '_ {
+        arcs_of(self.points(), last)
+    }
+}
+
+fn arcs_of(
+    mut points: impl Iterator<Item = (u64, u32)>,
+    last: u64,
+) -> impl Iterator<Item = (u64, u32)> {
+    let mut before = None;
+    // Keys behind the last point are those of the first one.
+    let mut owner_of_the_rest = NOBODY;
+    let mut is_over = false;
+    std::iter::from_fn(move || {
+        while !is_over {
+            let Some((position, member)) = points.next() else {
+                is_over = true;
+                return Some((last, owner_of_the_rest));
+            };
+            if before.is_none() {
+                owner_of_the_rest = member;
+            }
+            // Of equal points the first one has the keys.
+            if before.replace(position) != Some(position) {
+                is_over = position >= last;
+                return Some((position, member));
+            }
+        }
+        None
+    })
+}
+
+impl RingConfig {
+    /// Whether rings of these settings give each key the same position as rings of others.
+    pub(crate) fn hashes_alike(&self, other: &Self) -> bool {
+        self.seed() == other.seed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arcs(points: &[(u64, u32)], last: u64) -> Vec<(u64, u32)> {
+        arcs_of(points.iter().copied(), last).collect()
+    }
+
+    #[test]
+    fn the_arcs_cover_the_space_once() {
+        assert_eq!(arcs(&[], 9), [(9, NOBODY)]);
+        assert_eq!(arcs(&[(4, 1)], 9), [(4, 1), (9, 1)]);
+        assert_eq!(arcs(&[(0, 1), (9, 2)], 9), [(0, 1), (9, 2)]);
+        let max = u64::MAX;
+        assert_eq!(arcs(&[(0, 1), (5, 2)], max), [(0, 1), (5, 2), (max, 1)]);
+    }
+
+    /// Two points at one place: the first one in order has the keys, as in a look-up (B13).
+    #[test]
+    fn of_equal_points_the_first_has_the_arc() {
+        let points = [(0, 3), (0, 1), (5, 2), (5, 1), (5, 2), (9, 1), (9, 3)];
+        assert_eq!(arcs(&points, 9), [(0, 3), (5, 2), (9, 1)]);
+    }
+}
