@@ -1,3 +1,4 @@
+mod movement;
 mod policy;
 mod shutdown;
 
@@ -12,6 +13,8 @@ use crate::{
     HealthCheckConfig, Permit, PickError, PickRequest, StartPolicy, Status, handle::TaskGuard,
     pick,
 };
+
+pub use self::movement::Movement;
 
 /// Chooses instances of one service.
 ///

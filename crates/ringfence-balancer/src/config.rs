@@ -1,6 +1,7 @@
 //! Settings of a balancer.
 
 mod load;
+mod movement;
 
 use std::time::Duration;
 
@@ -38,6 +39,7 @@ pub struct BalancerConfig {
     hash_balance_factor: Option<HashBalanceFactor>,
     concurrency: ConcurrencyLimits,
     slow_start: SlowStartConfig,
+    movement_window: Duration,
     update_merge_window: Duration,
     max_merge_delay: Duration,
     ready_timeout: Duration,
@@ -59,6 +61,7 @@ impl Default for BalancerConfig {
             hash_balance_factor: None,
             concurrency: ConcurrencyLimits::default(),
             slow_start: SlowStartConfig::default(),
+            movement_window: Duration::ZERO,
             update_merge_window: Duration::from_millis(200),
             max_merge_delay: Duration::from_secs(2),
             ready_timeout: Duration::from_secs(5),

@@ -105,7 +105,7 @@ pub use ringfence_policy::{AuditSink, CompiledPolicy, MissingKey, PolicyContext}
 
 pub use self::{
     admission::Permit,
-    balancer::Balancer,
+    balancer::{Balancer, Movement},
     builder::BalancerBuilder,
     candidate::Candidate,
     concurrency::ConcurrencyLimits,

@@ -1,8 +1,10 @@
 //! From a request to its candidates, on one published state.
 
-use std::{ops::Deref, sync::Arc};
+use std::{ops::Deref, sync::Arc, time::Instant};
 
-use ringfence_core::{Instance, KeyHash, PlanId, PoolView, Route, TagValues, Taker};
+use ringfence_core::{
+    Instance, KeyHash, MovementWindow, PlanId, PoolView, RequestTags, Route, TagValues, Taker,
+};
 
 use crate::{
     Candidate, MissingKey, PickError, PickRequest,
@@ -246,4 +248,21 @@ pub(crate) fn owner(
     let pool = route.choose(Some(key), || 0)?.pool;
     let member = pool.walk(pool.hash_key(key, salt)).next()?;
     pool.pool().instance(member).cloned()
+}
+
+/// The owner of before, where that was another.
+pub(crate) fn old_owner(
+    movement: &MovementWindow,
+    published: &Published,
+    request: &PickRequest<'_>,
+    key: &[u8],
+    untagged: &RequestTags,
+    now: Instant,
+) -> Option<Arc<Instance>> {
+    let (view, plan, salt) = (&published.view, request.plan(), request.salt());
+    match request.tags() {
+        Tags::None => movement.old_owner(view, plan, untagged, key, salt, now),
+        Tags::Made(tags) => movement.old_owner(view, plan, tags, key, salt, now),
+        Tags::Elsewhere(tags) => movement.old_owner(view, plan, tags, key, salt, now),
+    }
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use ringfence_core::{RequestTags, RetryBudget, Route};
+use ringfence_core::{KeyShare, MovementWindow, RequestTags, RetryBudget, Route};
 use ringfence_discovery::{DiscoveryError, RejectedRecord, ServiceKey, WatchStatus};
 use tokio::{sync::watch, time::Instant};
 use tracing::{info, warn};
@@ -70,6 +70,7 @@ pub(crate) struct TaskReport {
     pub(crate) routes_prepared: u64,
     pub(crate) routes_evicted: u64,
     pub(crate) failed_builds: u64,
+    pub(crate) moved_share: Option<KeyShare>,
     pub(crate) policies_applied: u64,
     pub(crate) policies_failed: u64,
     pub(crate) policy_source: Option<PolicySourceStatus>,
@@ -104,6 +105,8 @@ pub(crate) struct Shared {
     pub(crate) nodes: Arc<NodeTotals>,
     pub(crate) index: NodeIndex,
     pub(crate) admission: Admission,
+    /// The views of before; renewed ahead of the view that follows them.
+    pub(crate) movement: ArcSwap<MovementWindow>,
     budget: Mutex<RetryBudget>,
     /// Hops were denied since the last quiet time.
     denying: AtomicBool,
@@ -146,6 +149,7 @@ impl Shared {
                 config.concurrency().max_in_flight_per_instance(),
             )),
             admission: Admission::new(config.concurrency()),
+            movement: ArcSwap::from_pointee(MovementWindow::new(config.movement_window())),
             budget: Mutex::new(budget),
             denying: AtomicBool::new(false),
             denied_at_fold: AtomicU64::new(0),

@@ -3,7 +3,7 @@ use std::{
     time::Duration,
 };
 
-use ringfence_core::{Absence, Fingerprint};
+use ringfence_core::{Absence, Fingerprint, KeyShare};
 use ringfence_discovery::{ServiceKey, WatchStatus};
 use ringfence_policy::KeyFinding;
 use tokio::time::Instant;
@@ -44,6 +44,9 @@ pub struct Status {
     pub epoch: u64,
     /// Digest of the ring of all instances; clients with equal ones route alike.
     pub fingerprint: Option<Fingerprint>,
+    /// How much of the key space had another owner after the last change of that ring; `None` before the first one, where rings
+    /// have no ranges of positions, and where old and new one together have more than two million points.
+    pub moved_share: Option<KeyShare>,
     /// Whether the registry knows the service, as far as is known.
     pub service_exists: bool,
     /// Instances in the snapshot.
@@ -232,6 +235,7 @@ impl Status {
             service: shared.service.clone(),
             epoch: view.map_or(0, |view| view.epoch()),
             fingerprint: view.map(|view| view.whole_ring().fingerprint()),
+            moved_share: report.moved_share,
             service_exists: state.as_ref().is_some_and(|state| state.service_exists),
             instances: seats.len(),
             usable: seats.iter().filter(is_usable).count(),

@@ -248,3 +248,35 @@ async fn a_pick_by_a_plan_allocates_nothing() {
         assert_eq!(sums.1 > 0, instances > 1, "some spill over where they can");
     }
 }
+
+#[tokio::test]
+async fn asking_for_an_old_owner_allocates_nothing() {
+    let (registry, service) = (MemoryRegistry::new(), ServiceKey::new("order"));
+    let instance = |n: usize| {
+        let built = Instance::builder(format!("i{n}"), format!("h{n}:80")).build();
+        built.expect("valid")
+    };
+    registry.replace(&service, (0..10).map(instance));
+    let config = BalancerConfig::default().with_movement_window(Duration::from_secs(60));
+    let balancer = Balancer::builder(registry.clone(), service.clone())
+        .with_config(config.expect("valid"))
+        .build()
+        .expect("in a runtime");
+    balancer.ready().await.expect("ready");
+    registry.replace(&service, (5..15).map(instance));
+    let start = Instant::now();
+    while balancer.movement().is_none() {
+        assert!(start.elapsed() < Duration::from_secs(20), "never moved");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let keys: Vec<_> = (0..200).map(|n| format!("key-{n}")).collect();
+    let mut moved = 0;
+    let counted = allocations(|| {
+        for key in &keys {
+            let request = PickRequest::new().with_key(key.as_str());
+            moved += usize::from(balancer.old_owner(&request).is_some());
+        }
+    });
+    assert_eq!(counted.count_total, 0);
+    assert!(moved > 50, "{moved}");
+}

@@ -1,7 +1,8 @@
 //! Ending a balancer.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use ringfence_core::MovementWindow;
 use tokio::time::timeout;
 
 use crate::Balancer;
@@ -29,6 +30,9 @@ impl Balancer {
         if timeout(SHUTDOWN_LIMIT, gone).await.is_err() {
             tracing::warn!(service = %self.service(), "the balancer's task did not end in time");
         }
+        let shared = &self.guard.shared;
+        let nothing = MovementWindow::new(shared.config.movement_window());
+        shared.movement.store(Arc::new(nothing));
         // What still runs on an instance is what is left of it.
         for node in self.guard.shared.index.alive() {
             node.set_present(false);

@@ -2,8 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
-use ringfence_core::{Instance, Snapshot, SnapshotDiff, View};
-use tracing::{debug, info, warn};
+use ringfence_core::{Instance, KeyShare, Snapshot, SnapshotDiff, View};
+use tracing::{debug, field, info, warn};
 
 use super::Task;
 use crate::{merge::Urgency, published::Published};
@@ -65,7 +65,7 @@ pub(crate) fn takers(snapshot: &Snapshot) -> (usize, usize) {
     (takers.count(), usable(snapshot).count())
 }
 
-pub(crate) fn log(before: Option<&View>, view: &View) {
+pub(crate) fn log(before: Option<&View>, view: &View, moved: Option<KeyShare>) {
     let instances = view.snapshot().len();
     let Some(before) = before else {
         info!(epoch = view.epoch(), instances, "first view");
@@ -90,6 +90,7 @@ pub(crate) fn log(before: Option<&View>, view: &View) {
             came = %Few(&added),
             went = %Few(&removed),
             differ = %Few(&changed.iter().map(|change| &change.id).collect::<Vec<_>>()),
+            moved = moved.map(field::display),
             "view published"
         );
     }

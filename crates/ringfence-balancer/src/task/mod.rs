@@ -3,6 +3,7 @@
 mod changes;
 mod checks;
 mod damping;
+mod movement;
 mod newcomers;
 mod outliers;
 mod policies;
@@ -193,6 +194,7 @@ impl Task {
             self.checks.as_ref().and_then(Checks::deadline),
             damping::deadline(self.damper.as_ref()),
             self.prepare_at,
+            self.shared.movement.load().deadline(),
         ]
         .into_iter()
         .flatten()
@@ -234,6 +236,7 @@ impl Task {
         if damping::deadline(self.damper.as_ref()).is_some_and(|at| at <= now) {
             self.damping_due().await;
         }
+        self.forget_movements(now);
         if self.sweep_at.is_some_and(|at| at <= now) {
             self.sweep_at = Some(now + self.shared.config.outlier().interval());
             self.sweep(now).await;

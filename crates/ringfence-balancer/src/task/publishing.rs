@@ -114,6 +114,9 @@ impl Task {
         let is_new = policy
             .clone()
             .filter(|_| !self.is_published(policy.as_ref()));
+        if let Some(before) = &before {
+            self.remember_movement(before, &view);
+        }
         let published = self.shared.cell.publish(Published {
             view: Arc::clone(&view),
             lints: self.lints_for(policy.as_ref()),
@@ -122,7 +125,8 @@ impl Task {
             service_exists,
         });
         if published {
-            changes::log(before.as_deref(), &view);
+            let moved = self.measure_movement(before.as_ref(), &view).await;
+            changes::log(before.as_deref(), &view, moved);
             if let Some(policy) = is_new {
                 warn_of(&policy);
             }

@@ -16,6 +16,7 @@ mod lifecycle;
 mod limits;
 mod load;
 mod merging;
+mod movement;
 mod outlier;
 mod policy;
 mod policy_told;
