@@ -1,12 +1,15 @@
 //! Which parts of the key space belong to whom.
 
-use super::{Engine, Ring, RingConfig};
+use super::{HashAlgorithm, Ring, RingConfig, native};
 use crate::instance::InstanceId;
 
 /// The member of an arc that belongs to nobody.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
 impl Ring {
+    /// Version of the layout of Ringfence's own ring.
+    pub const LAYOUT_VERSION: u32 = native::VERSION;
+
     /// How many members it has, those without points included.
     #[must_use]
     pub fn member_count(&self) -> usize {
@@ -31,8 +34,12 @@ impl Ring {
     /// The last position of its key space, where the first point at or after a key decides about the owner; `None` where
     /// something else does.
     pub(crate) fn last_position(&self) -> Option<u64> {
-        match &self.engine {
-            Engine::Native(_) => Some(u64::MAX),
+        let config = self.config();
+        match config.algorithm() {
+            HashAlgorithm::Ring => (config.probes() == 1).then_some(u64::MAX),
+            HashAlgorithm::EnvoyRing(_) => Some(u64::MAX),
+            HashAlgorithm::Nginx(_) | HashAlgorithm::Ketama(_) => Some(u32::MAX.into()),
+            _ => None,
         }
     }
 
@@ -73,7 +80,14 @@ fn arcs_of(
 impl RingConfig {
     /// Whether rings of these settings give each key the same position as rings of others.
     pub(crate) fn hashes_alike(&self, other: &Self) -> bool {
-        self.seed() == other.seed()
+        match (self.algorithm(), other.algorithm()) {
+            (HashAlgorithm::Ring, HashAlgorithm::Ring) => self.seed() == other.seed(),
+            // Theirs has no seed.
+            (HashAlgorithm::EnvoyRing(_), HashAlgorithm::EnvoyRing(_))
+            | (HashAlgorithm::Nginx(_), HashAlgorithm::Nginx(_))
+            | (HashAlgorithm::Ketama(_), HashAlgorithm::Ketama(_)) => true,
+            _ => false,
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The consistent-hash ring of a pool.
 
+mod algorithm;
 mod arcs;
 mod config;
 mod fingerprint;
@@ -12,6 +13,10 @@ use std::{fmt, sync::Arc};
 pub(crate) use self::arcs::NOBODY;
 use self::native::{NativeRing, PointCounts};
 pub use self::{
+    algorithm::{
+        EnvoyRing, HashAlgorithm, HostOrder, Jump, Ketama, KetamaVariant, Maglev, Nginx, PointHash,
+        SlotMove, SlotTable, Slots,
+    },
     config::RingConfig,
     fingerprint::Fingerprint,
     key::{HashedKey, KeyHash},
