@@ -56,6 +56,7 @@ mod compile;
 mod context;
 mod document;
 mod dry_run;
+mod dump;
 mod error;
 mod evaluate;
 mod explain;
@@ -79,6 +80,7 @@ pub use self::{
         TagMatch, TenantMode, Tenants, TextMatch, ZonePolicy,
     },
     dry_run::{Cause, DryRun, Move, Place, SampleRequest, dry_run},
+    dump::{Disagreement, DumpError, DumpedInstance, RingDump},
     error::PolicyError,
     evaluate::{Decides, Evaluation, GrayIn, GrayWhy, TrustedView},
     explain::{
