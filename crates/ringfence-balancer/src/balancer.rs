@@ -1,3 +1,4 @@
+mod dump;
 mod movement;
 mod policy;
 mod shutdown;

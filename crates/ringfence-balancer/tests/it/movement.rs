@@ -138,6 +138,29 @@ async fn many_changes_keep_few_views() {
     assert_eq!(alive, MovementWindow::MAX_CHANGES);
 }
 
+/// What a running program says of its ring is what the command says of the same instances.
+#[tokio::test(start_paused = true)]
+async fn a_dump_tells_what_two_clients_disagree_about() {
+    let here = balancer(&registry([1, 2, 3].map(instance)), config()).await;
+    let there = balancer(&registry([3, 2, 1].map(instance)), config()).await;
+    let dump = |balancer: &Balancer| balancer.dump().expect("ready");
+    assert_eq!(
+        dump(&here).fingerprint,
+        here.status().fingerprint.expect("ready").to_string()
+    );
+    assert_eq!(dump(&here).first_disagreement(&dump(&there)), None);
+    let fewer = balancer(&registry([weighted(1, 100), weighted(2, 50)]), config()).await;
+    let why = dump(&here)
+        .first_disagreement(&dump(&fewer))
+        .expect("one is missing");
+    assert_eq!(
+        why.to_string(),
+        "the instances differ: only the first has `i3`"
+    );
+    here.shutdown().await;
+    assert!(here.dump().is_none());
+}
+
 #[test]
 fn the_window_has_a_range() {
     let window = |time| BalancerConfig::default().with_movement_window(time);

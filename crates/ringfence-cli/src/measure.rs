@@ -1,0 +1,73 @@
+//! How the keys are shared out.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use ringfence_core::{Basis, Instance, Pool, Ring, RingDiff, Selector, Snapshot};
+
+use crate::input::generated;
+
+/// The part of the keys that each instance has, by id.
+pub(crate) struct Shares {
+    pub(crate) basis: Basis,
+    of: BTreeMap<String, f64>,
+}
+
+impl Shares {
+    /// Exact, or counted over generated keys.
+    pub(crate) fn of(ring: &Arc<Ring>, sample: u64) -> Self {
+        // What everyone has is what comes from nobody.
+        let nobody = Pool::select(&Arc::new(Snapshot::empty()), &Selector::any());
+        let nobody = Arc::new(Ring::build(&nobody, ring.config()));
+        let exact = RingDiff::between(Arc::clone(&nobody), Arc::clone(ring));
+        let diff = exact.unwrap_or_else(|_| {
+            let keys = (0..sample).map(|number| generated(0, number));
+            RingDiff::sampled(nobody, Arc::clone(ring), keys)
+        });
+        let share = |m: ringfence_core::KeyMove<'_>| Some((m.to?.to_string(), m.share.as_f64()));
+        Self {
+            basis: diff.basis(),
+            of: diff.moves().filter_map(share).collect(),
+        }
+    }
+
+    pub(crate) fn get(&self, id: &str) -> f64 {
+        self.of.get(id).copied().unwrap_or_default()
+    }
+}
+
+/// The part that the weight of an instance promises it, by id.
+pub(crate) fn expected<'a>(
+    instances: impl IntoIterator<Item = &'a Instance>,
+) -> BTreeMap<&'a str, f64> {
+    let takers = instances.into_iter().filter(|i| i.takes_traffic());
+    let weights: Vec<_> = takers
+        .map(|i| (i.id().as_str(), i.weight().get()))
+        .collect();
+    let total: f64 = weights.iter().map(|(_, weight)| f64::from(*weight)).sum();
+    let share = |(id, weight)| (id, f64::from(weight) / total);
+    weights.into_iter().map(share).collect()
+}
+
+/// How far shares are from what the weights promise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Evenness {
+    /// Standard deviation of share / expected share.
+    pub(crate) cv: f64,
+    /// The largest share / expected share.
+    pub(crate) max_over_mean: f64,
+}
+
+impl Evenness {
+    pub(crate) fn of(shares: &Shares, expected: &BTreeMap<&str, f64>) -> Self {
+        let relative: Vec<f64> = expected
+            .iter()
+            .map(|(id, expected)| shares.get(id) / expected)
+            .collect();
+        let count = f64::from(u32::try_from(relative.len()).unwrap_or(u32::MAX)).max(1.0);
+        let squares = relative.iter().map(|r| (r - 1.0) * (r - 1.0));
+        Self {
+            cv: (squares.sum::<f64>() / count).sqrt(),
+            max_over_mean: relative.iter().copied().fold(0.0, f64::max),
+        }
+    }
+}

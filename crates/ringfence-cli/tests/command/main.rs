@@ -1,0 +1,12 @@
+//! The command as its users see it.
+#![allow(
+    clippy::expect_used,
+    reason = "helpers of tests, where a failure is to end the test"
+)]
+
+mod diffing;
+mod planning;
+mod routing;
+mod simulating;
+mod support;
+mod usage;
