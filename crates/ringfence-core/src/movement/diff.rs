@@ -14,10 +14,17 @@ use crate::{
 /// What moves from one ring to another: how much of the key space, which ranges of it, from whom to whom. Instances are named
 /// by their ids, as their numbers differ between the rings.
 ///
-/// Between rings of points it is exact: both are swept once, `O(points)` with a comparison for each, which is not for the path
-/// of a request. It keeps both rings, and 24 bytes for each moved range; there are at most as many as both rings have points
-/// together, and one more. Where no ranges exist, [`between`](Self::between) says why, and [`sampled`](Self::sampled) counts
-/// over given keys.
+/// It is exact where the algorithm divides the key space:
+///
+/// | [algorithm](crate::HashAlgorithm) | shares | ranges |
+/// |---|---|---|
+/// | the own ring with one probe, Envoy's, nginx's, ketama | exact | of positions |
+/// | slots | exact | of slots, which are the keys' hashes |
+/// | Maglev | exact, over the slots of its table | none: a key's slot is its hash modulo the size |
+/// | the own ring with more probes, jump, rendezvous | [of a sample](Self::sampled) | none |
+///
+/// Both rings are swept once, `O(points)` with a comparison for each, which is not for the path of a request. It keeps both
+/// rings, and 24 bytes for each moved range; there are at most as many as both rings have points together, and one more.
 ///
 /// A key that had no owner, or has none now, moves as well: `from` or `to` is `None`.
 ///
@@ -57,6 +64,8 @@ pub struct RingDiff {
 pub enum Basis {
     /// The whole key space; exact.
     KeySpace,
+    /// The slots of a table that hashes are taken modulo of; exact, but for the remainder that 2^64 leaves. It has no ranges.
+    Table(u32),
     /// This many keys that were given.
     Sample(u64),
 }
@@ -91,8 +100,8 @@ pub struct MovedRange<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WithoutRanges {
-    /// The owner of a key does not follow from its position on a ring of points alone.
-    #[error("the rings are not made of points, or are probed more than once; sample some keys")]
+    /// The algorithm gives neighbouring hashes owners that have nothing in common.
+    #[error("the algorithm does not divide the key space into ranges; sample some keys")]
     NotByPosition,
     /// The rings give one key different positions.
     #[error("the rings hash keys differently; sample some keys")]
@@ -103,8 +112,16 @@ impl RingDiff {
     /// What moves, exactly.
     ///
     /// # Errors
-    /// [`WithoutRanges`] where the rings do not assign ranges of positions, or not of the same positions.
+    /// [`WithoutRanges`] where the rings do not divide the key space, or not the same one.
     pub fn between(before: Arc<Ring>, after: Arc<Ring>) -> Result<Self, WithoutRanges> {
+        if let Some(size) = common_table(&before, &after) {
+            let mut sums = Sums::default();
+            for piece in sweep::moved_slots(&before, &after, size) {
+                sums.add(piece.from, piece.to, piece.width());
+            }
+            let (basis, whole) = (Basis::Table(size), size.into());
+            return Ok(Self::new(before, after, basis, whole, &sums, Vec::new()));
+        }
         let last = common_space(&before, &after)?;
         let (mut sums, mut pieces) = (Sums::default(), Vec::new());
         if !Arc::ptr_eq(&before, &after) {
@@ -187,6 +204,10 @@ impl RingDiff {
     /// [`between`](Self::between) fails.
     #[must_use]
     pub fn share_between(before: &Ring, after: &Ring) -> Option<KeyShare> {
+        if let Some(size) = common_table(before, after) {
+            let moved = sweep::moved_slots(before, after, size).map(Piece::width);
+            return Some(KeyShare::new(moved.sum(), size.into()));
+        }
         let last = common_space(before, after).ok()?;
         let moved = sweep::moved(before, after, last).map(Piece::width).sum();
         Some(KeyShare::new(moved, u128::from(last) + 1))
@@ -226,7 +247,7 @@ impl RingDiff {
         })
     }
 
-    /// The ranges of positions that move, in order; none of a [sample](Self::sampled). A key is in one where the hash that both
+    /// The ranges of positions that move, in order; none where the [basis](Self::basis) is not the key space. A key is in one where the hash that both
     /// rings give it is: [`RingConfig::hash_key`](crate::RingConfig::hash_key).
     #[must_use]
     pub fn moved_ranges(&self) -> impl ExactSizeIterator<Item = MovedRange<'_>> {
@@ -269,6 +290,12 @@ impl RingDiff {
 
 fn owner<'r>(ring: &'r Ring, key: HashedKey<'_>) -> Option<&'r InstanceId> {
     ring.member_id(ring.owner(key)?)
+}
+
+/// The size of the table that both rings have.
+fn common_table(before: &Ring, after: &Ring) -> Option<u32> {
+    let size = before.table_size()?;
+    (after.table_size() == Some(size)).then_some(size)
 }
 
 /// The last position of the key space that both rings share out.

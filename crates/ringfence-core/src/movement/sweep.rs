@@ -44,8 +44,23 @@ const GONE: u32 = NOBODY - 1;
 /// The runs of positions up to `last` that have another owner, in order, those that touch and move alike as one.
 pub(super) fn moved(before: &Ring, after: &Ring, last: u64) -> impl Iterator<Item = Piece> {
     let same = Translation::new(before, after);
-    let mut old = before.arcs(last).peekable();
-    let mut new = after.arcs(last).peekable();
+    moved_arcs(before.arcs(last), after.arcs(last), last, same)
+}
+
+/// The runs of slots of a table that have another owner.
+pub(super) fn moved_slots(before: &Ring, after: &Ring, size: u32) -> impl Iterator<Item = Piece> {
+    let same = Translation::new(before, after);
+    let last = u64::from(size).saturating_sub(1);
+    moved_arcs(before.slots(last), after.slots(last), last, same)
+}
+
+fn moved_arcs(
+    before: impl Iterator<Item = (u64, u32)>,
+    after: impl Iterator<Item = (u64, u32)>,
+    last: u64,
+    same: Translation,
+) -> impl Iterator<Item = Piece> {
+    let (mut old, mut new) = (before.peekable(), after.peekable());
     let mut start = Some(0);
     let mut open: Option<Piece> = None;
     std::iter::from_fn(move || {

@@ -1,6 +1,6 @@
 //! Which parts of the key space belong to whom.
 
-use super::{HashAlgorithm, Ring, RingConfig, native};
+use super::{HashAlgorithm, KeyHash, Ring, RingConfig, SlotTable, native};
 use crate::instance::InstanceId;
 
 /// The member of an arc that belongs to nobody.
@@ -31,22 +31,42 @@ impl Ring {
         found.ok().and_then(|place| u32::try_from(place).ok())
     }
 
-    /// The last position of its key space, where the first point at or after a key decides about the owner; `None` where
-    /// something else does.
+    /// The last position of its key space, where it is divided into arcs; `None` where neighbouring hashes have nothing in common.
     pub(crate) fn last_position(&self) -> Option<u64> {
         let config = self.config();
         match config.algorithm() {
             HashAlgorithm::Ring => (config.probes() == 1).then_some(u64::MAX),
             HashAlgorithm::EnvoyRing(_) => Some(u64::MAX),
             HashAlgorithm::Nginx(_) | HashAlgorithm::Ketama(_) => Some(u32::MAX.into()),
-            _ => None,
+            // A key's hash is its slot.
+            HashAlgorithm::Slots(_) => Some(u64::from(SlotTable::SLOTS) - 1),
+            HashAlgorithm::Maglev(_) | HashAlgorithm::Jump(_) | HashAlgorithm::Rendezvous => None,
         }
     }
 
     /// The key space in order, as the last position of each arc and its owner: each arc begins behind the one before, the last
     /// one ends with the space. Nobody owns anything on a ring without points.
-    pub(crate) fn arcs(&self, last: u64) -> impl Iterator<Item = (u64, u32)> + '_ {
-        arcs_of(self.points(), last)
+    pub(crate) fn arcs(&self, last: u64) -> Box<dyn Iterator<Item = (u64, u32)> + '_> {
+        match self.config().algorithm() {
+            HashAlgorithm::Slots(_) => Box::new(self.slots(last)),
+            _ => Box::new(arcs_of(self.points(), last)),
+        }
+    }
+
+    /// How many slots the table has that a key's hash is taken modulo of, where there is one.
+    pub(crate) fn table_size(&self) -> Option<u32> {
+        match self.config().algorithm() {
+            HashAlgorithm::Maglev(maglev) => Some(maglev.table_size()),
+            _ => None,
+        }
+    }
+
+    /// The owner of each hash up to `last`.
+    pub(crate) fn slots(&self, last: u64) -> impl Iterator<Item = (u64, u32)> + '_ {
+        (0..=last).map(|slot| {
+            let owner = self.owner(KeyHash::from_raw(slot));
+            (slot, owner.unwrap_or(NOBODY))
+        })
     }
 }
 
@@ -85,7 +105,8 @@ impl RingConfig {
             // Theirs has no seed.
             (HashAlgorithm::EnvoyRing(_), HashAlgorithm::EnvoyRing(_))
             | (HashAlgorithm::Nginx(_), HashAlgorithm::Nginx(_))
-            | (HashAlgorithm::Ketama(_), HashAlgorithm::Ketama(_)) => true,
+            | (HashAlgorithm::Ketama(_), HashAlgorithm::Ketama(_))
+            | (HashAlgorithm::Slots(_), HashAlgorithm::Slots(_)) => true,
             _ => false,
         }
     }

@@ -119,7 +119,7 @@ impl RingDump {
             fingerprint: ring.fingerprint().to_string(),
             points: ring.len() as u64,
             capped: ring.is_capped(),
-            order: None,
+            order: depends_on_order(algorithm).then(|| order(pool)),
             instances: members
                 .map(|((member, &place), instance)| DumpedInstance {
                     id: instance.id().to_string(),
@@ -173,6 +173,17 @@ impl RingDump {
         text.push('\n');
         text
     }
+}
+
+/// The ids of a pool in the order in which the registry or file lists them.
+fn order(pool: &Pool) -> Vec<String> {
+    let snapshot = pool.snapshot();
+    let given = snapshot.given_order();
+    let members = given.filter(|place| pool.members().binary_search(place).is_ok());
+    let instances = members.filter_map(|place| snapshot.instances().get(place as usize));
+    instances
+        .map(|instance| instance.id().to_string())
+        .collect()
 }
 
 fn host_key(algorithm: &HashAlgorithm, instance: &Instance) -> Option<String> {
