@@ -32,6 +32,7 @@ struct Plan {
     sample: Option<u64>,
     cv: f64,
     max_over_mean: f64,
+    memory_bytes_at_most: u64,
     build_micros: u128,
     advice: Vec<String>,
     instances: Vec<Row>,
@@ -76,6 +77,7 @@ pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> Result<ExitCode, Fail
         },
         cv: evenness.cv,
         max_over_mean: evenness.max_over_mean,
+        memory_bytes_at_most: memory(&config, &ring),
         build_micros: build_time.as_micros(),
         advice: advice(
             &config,
@@ -121,6 +123,18 @@ fn rows(pool: &Pool, ring: &Ring, shares: &Shares, expected: &BTreeMap<&str, f64
         }
     };
     members.map(row).collect()
+}
+
+/// The most that the points or the table take, as the algorithms' documentation has it; members and their ids come on top.
+fn memory(config: &RingConfig, ring: &Ring) -> u64 {
+    let each = match config.algorithm() {
+        HashAlgorithm::Maglev(_) | HashAlgorithm::Jump(_) => 4,
+        HashAlgorithm::Nginx(_) | HashAlgorithm::Ketama(_) => 12,
+        HashAlgorithm::Rendezvous | HashAlgorithm::Slots(_) => 8,
+        // Position, owner and index.
+        _ => 16,
+    };
+    ring.len() as u64 * each
 }
 
 /// What a person who knows the algorithms would say.
@@ -197,6 +211,10 @@ fn table(plan: &Plan, build_time: Duration, out: &mut dyn Write) -> Result<(), F
         ),
         ("cv", format!("{:.4}", plan.cv)),
         ("max/mean", format!("{:.4}", plan.max_over_mean)),
+        (
+            "memory",
+            format!("at most {} KiB", plan.memory_bytes_at_most.div_ceil(1_024)),
+        ),
         ("build time", format!("{build_time:.1?}")),
     ];
     let advice = plan.advice.iter();

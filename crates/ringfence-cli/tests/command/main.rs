@@ -5,6 +5,7 @@
 )]
 
 mod diffing;
+mod parity;
 mod planning;
 mod routing;
 mod simulating;

@@ -8,6 +8,7 @@
     reason = "tests need some time to start from"
 )]
 
+mod algorithms;
 mod diff;
 mod migration;
 mod window;
@@ -18,7 +19,8 @@ use ringfence_core::{Instance, Pool, Ring, RingConfig, RingDiff, Selector, Snaps
 
 fn snapshot<'a>(fleet: impl IntoIterator<Item = (&'a str, u32)>) -> Arc<Snapshot> {
     let instance = |(id, weight)| {
-        let builder = Instance::builder(id, "10.0.0.1:80").weight(weight);
+        // Algorithms of others hash the address.
+        let builder = Instance::builder(id, format!("{id}:80")).weight(weight);
         builder.build().expect("legal")
     };
     Arc::new(fleet.into_iter().map(instance).collect())

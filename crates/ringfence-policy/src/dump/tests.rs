@@ -236,3 +236,24 @@ fn hosts_and_order_matter_where_they_are_hashed() {
     (here.settings, there.settings) = (sorted.clone(), sorted);
     assert_eq!(told(&here, &there), None);
 }
+
+#[test]
+fn the_order_given_is_told_where_it_counts() {
+    let mut listed = three();
+    listed.reverse();
+    for config in configs() {
+        let dump = dump_of(listed.clone(), &config);
+        let ids = dump.order.clone().map(|ids| ids.join(" "));
+        let counts = depends_on_order(config.algorithm());
+        let expected = counts.then(|| "order-svc-3 order-svc-2 order-svc-1".to_owned());
+        assert_eq!(ids, expected, "{config:?}");
+        let other = dump_of(three(), &config);
+        let found = dump.first_disagreement(&other);
+        assert_eq!(
+            matches!(found, Some(Disagreement::Order(..))),
+            counts,
+            "{found:?}"
+        );
+        assert_eq!(found.is_some(), counts, "{found:?}");
+    }
+}
