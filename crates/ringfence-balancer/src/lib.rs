@@ -58,7 +58,7 @@
 //! | nothing outlives the last handle | task, watch and sockets end; departed nodes end with their last attempt |
 //! | limits are not passed by those who ask | a place is reserved before it is used ([`Candidate::try_begin`], [`Balancer::admit`]) and given back by a guard; [`Candidate::begin`] does not ask |
 //! | damping leaves enough | [`BalancerConfig::with_flap_damping`] keeps nobody out where fewer than `panic_threshold` per cent, or none, would be left |
-//! | bounded memory | prepared routes ([`BalancerConfig::max_pools`]), wishes for them, outlier records, reports, checks under way, flaps of departed instances: each has a limit |
+//! | bounded memory | prepared routes ([`BalancerConfig::max_pools`]), wishes for them, outlier records, reports, checks under way, flaps of departed instances, views of before ([`BalancerConfig::with_movement_window`]): each has a limit |
 //!
 //! Two clients with the same settings that have seen the same snapshot choose the same candidates; what
 //! a client has learnt itself (ejections) and snapshots on their way may differ for a moment.

@@ -49,7 +49,7 @@
 //! the layer; the one of a policy's document is [`policy::KeySource`].
 //!
 //! [`guide`] explains the routing policy field by field, and who gets requests: outlier detection, health checks, flap damping,
-//! limits on load, the guard against lost instances and the start.
+//! limits on load, the guard against lost instances and the start; and which keys a change moves.
 
 pub mod guide;
 

@@ -3,6 +3,7 @@
 pub mod config;
 pub mod health;
 pub mod load;
+pub mod movement;
 pub mod outliers;
 pub mod policy;
 pub mod retries;
