@@ -1,5 +1,7 @@
 use std::{fmt, io, path::Path};
 
+use crate::output::printable;
+
 /// Why a command did not do what it was told.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -14,7 +16,7 @@ impl Failure {
         // A message of others may have several lines.
         let message = message.to_string();
         let lines: Vec<&str> = message.lines().map(str::trim).collect();
-        Self::Told(lines.join(" "))
+        Self::Told(printable(&lines.join(" ")))
     }
 
     /// Of a file, and of a line in it.

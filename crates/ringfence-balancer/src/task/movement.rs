@@ -7,11 +7,11 @@ use tokio::task::spawn_blocking;
 
 use super::{Task, now};
 
-/// Rings with more points together are not measured: it takes about 7 ns for each.
-const MAX_POINTS: usize = 2 << 20;
+/// What takes more steps is not measured; a point of a ring is one, of about 7 ns.
+const MAX_STEPS: usize = 2 << 20;
 
-/// Those with more points together are measured beside the runtime.
-const INLINE_POINTS: usize = 100_000;
+/// What takes more is measured beside the runtime.
+const INLINE_STEPS: usize = 100_000;
 
 impl Task {
     /// Keeps the view of before for those who look for an old owner.
@@ -47,11 +47,11 @@ impl Task {
 }
 
 async fn share(old: Arc<Ring>, new: Arc<Ring>) -> Option<KeyShare> {
-    let points = old.len().saturating_add(new.len());
-    if points > MAX_POINTS {
+    let steps = RingDiff::steps_between(&old, &new);
+    if steps > MAX_STEPS {
         return None;
     }
-    if points <= INLINE_POINTS {
+    if steps <= INLINE_STEPS {
         return RingDiff::share_between(&old, &new);
     }
     let measured = spawn_blocking(move || RingDiff::share_between(&old, &new));

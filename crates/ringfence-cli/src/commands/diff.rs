@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::{
     args::{DiffArgs, Format},
     failure::Failure,
-    input::{is_stdin, read_text},
+    input::{check_stdin, read_text},
 };
 
 /// Exit code where the dumps differ.
@@ -19,10 +19,7 @@ struct Answer {
 }
 
 pub(crate) fn run(args: &DiffArgs, out: &mut dyn Write) -> Result<ExitCode, Failure> {
-    if is_stdin(&args.here) && is_stdin(&args.there) {
-        let fault = "the dumps cannot both come from standard input";
-        return Err(Failure::new(fault));
-    }
+    check_stdin([args.here.as_path(), &args.there])?;
     let (here, there) = (read(&args.here)?, read(&args.there)?);
     let cause = here.first_disagreement(&there);
     let answer = Answer {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::{
     args::{Format, RouteArgs},
     failure::Failure,
-    input::{Algorithm, Fleet, Keys, is_stdin, ring},
+    input::{Algorithm, Fleet, Keys, check_stdin, ring},
     output::printable,
 };
 
@@ -18,10 +18,7 @@ const PANIC_THRESHOLD: usize = 50;
 
 pub(crate) fn run(args: &RouteArgs, out: &mut dyn Write) -> Result<ExitCode, Failure> {
     let config = Algorithm::ring_of(&args.ring)?;
-    if is_stdin(&args.ring.instances) && is_stdin(&args.keys) {
-        let fault = "instances and keys cannot both come from standard input";
-        return Err(Failure::new(fault));
-    }
+    check_stdin([args.ring.instances.as_path(), &args.keys])?;
     let fleet = Fleet::of(&args.ring)?;
     fleet.check_takers(&args.ring.instances)?;
     let (pool, ring) = ring(&fleet, &config);

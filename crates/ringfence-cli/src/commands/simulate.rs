@@ -2,7 +2,11 @@ mod change;
 mod mapper;
 mod step;
 
-use std::{io::Write, process::ExitCode};
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use self::{
     change::Change,
@@ -12,7 +16,7 @@ use self::{
 use crate::{
     args::{Format, SimulateArgs},
     failure::Failure,
-    input::{Algorithm, Fleet, Keys, generated, is_stdin},
+    input::{Algorithm, Fleet, Keys, check_stdin, generated},
     output::{Table, percent, printable, write_facts},
 };
 
@@ -70,21 +74,17 @@ pub(crate) fn run(args: &SimulateArgs, out: &mut dyn Write) -> Result<ExitCode, 
 /// What there is before the first change and after each one.
 fn fleets(args: &SimulateArgs) -> Result<Vec<(String, Fleet)>, Failure> {
     let service = args.ring.service.as_deref();
+    let added = args
+        .changes
+        .iter()
+        .filter_map(|change| change.strip_prefix("add:"));
     let files = [
         Some(&args.ring.instances),
         args.to.as_ref(),
         args.keys.as_ref(),
     ];
-    if files
-        .into_iter()
-        .flatten()
-        .filter(|path| is_stdin(path))
-        .count()
-        > 1
-    {
-        let fault = "only one file can come from standard input";
-        return Err(Failure::new(fault));
-    }
+    let files = files.into_iter().flatten().map(PathBuf::as_path);
+    check_stdin(files.chain(added.map(Path::new)))?;
     let first = Fleet::of(&args.ring)?;
     let mut fleets = vec![(String::new(), first.clone())];
     if let Some(path) = &args.to {

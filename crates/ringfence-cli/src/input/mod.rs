@@ -7,5 +7,5 @@ mod text;
 pub(crate) use self::{
     fleet::{Algorithm, Fleet, ring},
     keys::{Keys, generated},
-    text::{is_stdin, read_text},
+    text::{check_stdin, read_text},
 };

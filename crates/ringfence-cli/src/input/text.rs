@@ -9,11 +9,20 @@ use crate::failure::Failure;
 /// Largest file that is read as a whole.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-pub(crate) fn is_stdin(path: &Path) -> bool {
+fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-pub(crate) fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
+/// Fails where two of the files are standard input, which can be read once.
+pub(crate) fn check_stdin<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
+    let from_stdin = paths.into_iter().filter(|path| is_stdin(path));
+    match from_stdin.count() {
+        0 | 1 => Ok(()),
+        _ => Err(Failure::new("only one file can come from standard input")),
+    }
+}
+
+pub(super) fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
     if is_stdin(path) {
         return Ok(Box::new(io::stdin().lock()));
     }

@@ -181,12 +181,8 @@ fn keys_are_streamed_and_a_reader_that_leaves_ends_it_quietly() {
     let mut stdin = child.stdin.take().expect("piped");
     let writer = std::thread::spawn(move || {
         let chunk = "user-1\n".repeat(10_000);
-        let mut chunks = 0;
         // It ends only when nobody reads it any more.
-        while stdin.write_all(chunk.as_bytes()).is_ok() {
-            chunks += 1;
-        }
-        chunks
+        while stdin.write_all(chunk.as_bytes()).is_ok() {}
     });
     let mut rows = BufReader::new(child.stdout.take().expect("piped")).lines();
     let first: Vec<String> = rows
@@ -199,7 +195,7 @@ fn keys_are_streamed_and_a_reader_that_leaves_ends_it_quietly() {
         ["key,owner", "user-1,order-svc-3", "user-1,order-svc-3"]
     );
     drop(rows);
-    assert!(writer.join().expect("no panic") > 0);
+    writer.join().expect("no panic");
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");

@@ -34,6 +34,10 @@ fn faults_of_the_instances_have_a_file_and_a_line() {
         ),
         ("services: {}\n", "fleet.yaml: the file has no service"),
         (
+            "services:\n  \"a\\e[2J\": []\n  b: []\n",
+            "fleet.yaml: several services, choose one with --service: a\\u{1b}[2J, b",
+        ),
+        (
             "services:\n  a: []\n  b: []\n",
             "fleet.yaml: several services, choose one with --service: a, b",
         ),
@@ -110,6 +114,7 @@ fn files_that_cannot_be_read_are_named() {
     for args in [
         "route --instances - --keys -",
         "simulate --instances - --to -",
+        "simulate --instances fleet.yaml --change add:- --keys -",
         "diff - -",
     ] {
         let fault = folder.run(args).fault();

@@ -213,6 +213,12 @@ impl RingDiff {
         Some(KeyShare::new(moved, u128::from(last) + 1))
     }
 
+    /// How many steps [`between`](Self::between) takes at most, of some nanoseconds each: for who must not be kept from other work.
+    #[must_use]
+    pub fn steps_between(before: &Ring, after: &Ring) -> usize {
+        before.arc_steps().saturating_add(after.arc_steps())
+    }
+
     /// The ring before.
     #[must_use]
     pub fn before(&self) -> &Arc<Ring> {

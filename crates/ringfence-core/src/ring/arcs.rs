@@ -61,6 +61,17 @@ impl Ring {
         }
     }
 
+    /// How many steps it takes at most to go over all arcs, or the table.
+    pub(crate) fn arc_steps(&self) -> usize {
+        match self.config().algorithm() {
+            // A slot of nobody is scored for each member.
+            HashAlgorithm::Slots(_) => {
+                usize::from(SlotTable::SLOTS).saturating_mul(self.member_count().max(1))
+            }
+            _ => self.len(),
+        }
+    }
+
     /// The owner of each hash up to `last`.
     pub(crate) fn slots(&self, last: u64) -> impl Iterator<Item = (u64, u32)> + '_ {
         (0..=last).map(|slot| {

@@ -59,6 +59,7 @@ proptest! {
             let (before, after) = (ring(&config, &old), ring(&config, &new));
             let diff = RingDiff::between(Arc::clone(&before), Arc::clone(&after)).expect("ranges");
             prop_assert_eq!(diff.basis(), Basis::KeySpace);
+            prop_assert!(diff.moved_ranges().len() <= RingDiff::steps_between(&before, &after) + 1);
             let ranges: Vec<_> = diff.moved_ranges().collect();
             let find = |hash: u64| {
                 let place = ranges.partition_point(|r| r.end < hash);
