@@ -118,6 +118,22 @@ impl RingConfig {
         self.max_ring_points
     }
 
+    /// About how many entries a ring of so many ordinary instances has: what building it costs. Limits on all points are left out.
+    #[must_use]
+    pub fn expected_entries(&self, instances: usize) -> usize {
+        let by_points = |points: u32| instances.saturating_mul(points as usize);
+        match &self.algorithm {
+            HashAlgorithm::Ring => by_points(self.points_per_instance),
+            HashAlgorithm::Nginx(_) | HashAlgorithm::Ketama(_) => by_points(160),
+            HashAlgorithm::EnvoyRing(ring) => instances.max(ring.min_ring_size() as usize),
+            // Slots are looked for several times each, more often the fuller the table is.
+            HashAlgorithm::Maglev(maglev) => (maglev.table_size() as usize).saturating_mul(8),
+            HashAlgorithm::Jump(_) | HashAlgorithm::Rendezvous | HashAlgorithm::Slots(_) => {
+                instances
+            }
+        }
+    }
+
     /// Hashes a key as rings of these settings want it:
     ///
     /// | algorithm | hash of a key | with a salt |

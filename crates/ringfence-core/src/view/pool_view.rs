@@ -24,6 +24,8 @@ pub struct PoolView {
     open: Option<Box<[u64]>>,
     /// Their weights.
     shares: Shares,
+    /// Members that are out for having failed alone; none in panic.
+    ejected: Box<[u32]>,
     panic: bool,
     specs: Specs,
 }
@@ -42,7 +44,7 @@ enum PoolRing {
 
 const OUTSIDE: u32 = u32::MAX;
 
-/// Points of a ring that are looked at for an instance of another pool.
+/// Points of a ring, or slots of a table, that are looked at for an instance of another pool.
 const SIGHT: usize = 64;
 
 /// Copies of a pool's spec, see [`PoolView::spec`].
@@ -110,6 +112,7 @@ impl PoolView {
             usable_members,
             takers,
             has_newcomers,
+            ejected,
             standing,
         } = usability;
         let eligible: Box<[u32]> = if panic { takers } else { usable_members }.into();
@@ -124,6 +127,11 @@ impl PoolView {
             eligible,
             open,
             shares,
+            ejected: if panic {
+                Box::default()
+            } else {
+                ejected.into()
+            },
             panic,
             specs,
         }
@@ -203,6 +211,13 @@ impl PoolView {
         &self.eligible
     }
 
+    /// Members that get no requests only because they were [ejected](super::Absence::Ejected), in id order; none in panic, where they
+    /// are eligible. They are whom to ask when all others fail.
+    #[must_use]
+    pub fn ejected(&self) -> &[u32] {
+        &self.ejected
+    }
+
     /// Hashes a key as the pool's ring wants it. A salt other than 0 makes where the key lies independent of other salts.
     #[inline]
     #[must_use]
@@ -266,19 +281,21 @@ impl PoolView {
             self.member_of(place)
                 .filter(|&member| self.is_usable(member) && self.is_outside(member, pool))
         };
-        let mut left = SIGHT;
-        self.any_ring()
-            .walk_at_most(self.eligible.len(), key, move |place| {
-                // Others' points do not count: with and without a ring of its own the pool sees as far.
-                if self.member_of(place).is_none() {
-                    return false;
-                }
-                let is_in_sight = left > 0;
-                left = left.saturating_sub(1);
-                // The first one out of sight is let through, and ends the walk unless it is wanted.
-                !is_in_sight || is_wanted(place).is_some()
-            })
-            .map_while(is_wanted)
+        let ring = self.any_ring();
+        // A search by scores looks at everybody in any case, and in no order.
+        let is_scored = ring.config().algorithm().is_scored();
+        let mut left = if is_scored { usize::MAX } else { SIGHT };
+        ring.walk_at_most(self.eligible.len(), key, move |place| {
+            // Others' points do not count: with and without a ring of its own the pool sees as far.
+            if self.member_of(place).is_none() {
+                return false;
+            }
+            let is_in_sight = left > 0;
+            left = left.saturating_sub(1);
+            // The first one out of sight is let through, and ends the walk unless it is wanted.
+            !is_in_sight || is_wanted(place).is_some()
+        })
+        .map_while(is_wanted)
     }
 
     /// One of the usable members that are not in `pool`.

@@ -21,6 +21,13 @@ use crate::retry::RetryPolicy;
 use crate::settings::Settings;
 use crate::transport::Transport;
 
+/// Who comes after the running attempt.
+pub(super) struct Ahead<'a, C> {
+    pub(super) candidates: &'a mut C,
+    /// How many of them, the last ones, are there for failures alone.
+    pub(super) last_resorts: usize,
+}
+
 /// How an attempt ended.
 type Ended<R> = Result<Response<R>, Failed>;
 
@@ -30,7 +37,7 @@ impl<S> Call<'_, S> {
     pub(super) async fn attempt_or_hedge<'c, B>(
         &mut self,
         candidate: &'c Candidate,
-        candidates: &mut (impl ExactSizeIterator<Item = &'c Candidate> + Clone),
+        ahead: Ahead<'_, impl ExactSizeIterator<Item = &'c Candidate> + Clone>,
         idempotent: bool,
         delayed: bool,
         in_hand: &mut InHand<B>,
@@ -48,7 +55,7 @@ impl<S> Call<'_, S> {
         if let Ok(ended) = timeout(delay, first.as_mut()).await {
             return self.judged::<B>(&begun, ended);
         }
-        let Some((candidate, attempt, mut beside)) = self.hedge(candidates, in_hand) else {
+        let Some((candidate, attempt, mut beside)) = self.hedge(ahead, in_hand) else {
             let ended = first.await;
             return self.judged::<B>(&begun, ended);
         };
@@ -98,20 +105,25 @@ impl<S> Call<'_, S> {
     /// What a further attempt needs, unless there may be none.
     fn hedge<'c, B: RequestBody>(
         &self,
-        candidates: &mut (impl ExactSizeIterator<Item = &'c Candidate> + Clone),
+        ahead: Ahead<'_, impl ExactSizeIterator<Item = &'c Candidate> + Clone>,
         in_hand: &mut InHand<B>,
     ) -> Option<(&'c Candidate, InFlight, InHand<B>)> {
         if self.is_late() {
             return None;
         }
-        let mut ahead = candidates.clone();
-        let (candidate, attempt) = begin_next(&mut ahead, false, false)?;
+        let Ahead {
+            candidates,
+            last_resorts,
+        } = ahead;
+        let mut further = candidates.clone();
+        let regular = further.len().checked_sub(last_resorts)?;
+        let (candidate, attempt) = begin_next(&mut further.by_ref().take(regular), false, false)?;
         let beside = in_hand.beside()?;
         // Last, because what it grants counts as made.
         if !self.settings.balancer.try_hop() {
             return None;
         }
-        *candidates = ahead;
+        *candidates = further;
         Some((candidate, attempt, beside))
     }
 

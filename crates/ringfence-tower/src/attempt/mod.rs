@@ -24,6 +24,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use self::choose::{Way, decide};
 use self::failed::{Cost, Failed, status_text};
+use self::hedge::Ahead;
 use self::in_hand::InHand;
 use self::pass::pass;
 use self::places::{admit, begin_next};
@@ -154,7 +155,8 @@ impl<S> Call<'_, S> {
         head.extensions.remove::<Idempotent>();
 
         let mut in_hand = InHand::new(head, body);
-        let mut candidates = decision.candidates();
+        let mut candidates = decision.candidates_and_last_resorts();
+        let last_resorts = decision.last_resorts();
         if candidates.len() > 1 && self.settings.retry.may_hop() {
             in_hand.repeatable(
                 self.settings.replay_limit,
@@ -171,7 +173,10 @@ impl<S> Call<'_, S> {
             trail.begin(attempt);
             let ended = self.attempt_or_hedge(
                 candidate,
-                &mut candidates,
+                Ahead {
+                    candidates: &mut candidates,
+                    last_resorts,
+                },
                 idempotent,
                 delayed,
                 &mut in_hand,

@@ -105,6 +105,17 @@ impl HashAlgorithm {
             Self::Slots(_) => "slots",
         }
     }
+
+    /// Whether walking the mapping of all instances past those outside of a pool is the mapping of the pool: so where an
+    /// instance's points or scores depend on nothing but itself.
+    pub(crate) fn is_filterable(&self) -> bool {
+        matches!(self, Self::Ring | Self::Nginx(_) | Self::Rendezvous)
+    }
+
+    /// Whether walks ask about instances in the order of a search for the best score, and not in that of the walk.
+    pub(crate) fn is_scored(&self) -> bool {
+        matches!(self, Self::Jump(_) | Self::Rendezvous | Self::Slots(_))
+    }
 }
 
 impl fmt::Display for HashAlgorithm {
