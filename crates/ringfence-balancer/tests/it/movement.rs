@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use ringfence_balancer::{Balancer, BalancerConfig, PickRequest};
 use ringfence_core::{KeyShare, MovementWindow};
 use ringfence_discovery::MemoryRegistry;
+use ringfence_testkit::Warnings;
 use tokio::time::sleep;
 
 use crate::support::*;
@@ -94,7 +95,8 @@ async fn a_shutdown_lets_go_of_the_views_of_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_status_tells_the_share_of_the_last_change() {
+async fn the_status_and_the_log_tell_the_share_of_the_last_change() {
+    let log = Warnings::capture_from(tracing::Level::INFO);
     let registry = registry((0..4).map(instance));
     let balancer = balancer(&registry, config()).await;
     assert_eq!(
@@ -107,11 +109,19 @@ async fn the_status_tells_the_share_of_the_last_change() {
     let share = |balancer: &Balancer| balancer.status().moved_share.map(KeyShare::as_f64);
     let joined = share(&balancer).expect("measured");
     assert!((0.15..0.25).contains(&joined), "{joined}");
+    let told = format!("moved={:.2} %", joined * 100.0);
+    let lines = log.take();
+    assert!(lines.iter().any(|line| line.contains(&told)), "{lines:?}");
     // A change of health moves nobody.
     let ill = instance(1).to_builder().healthy(false).build();
     registry.register(service(), ill.expect("legal"));
     merged().await;
     assert_eq!(share(&balancer), Some(joined));
+    let lines = log.take();
+    assert!(
+        !lines.iter().any(|line| line.contains("moved=")),
+        "{lines:?}"
+    );
     registry.deregister(service(), "i9");
     settle().await;
     assert_eq!(share(&balancer), Some(joined), "the way back is as long");

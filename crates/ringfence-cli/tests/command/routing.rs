@@ -232,6 +232,26 @@ fn memory_does_not_grow_with_the_keys() {
     assert!(many < few + 4_096, "{few} KiB, {many} KiB");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn an_output_that_is_full_is_told() {
+    let folder = Folder::with_orders();
+    for format in ["csv", "json", "table"] {
+        let full = std::fs::File::options().write(true).open("/dev/full");
+        let mut command = folder.command(&format!("{ROUTE} --format {format}"));
+        let output = command
+            .stdout(full.expect("a device"))
+            .output()
+            .expect("it starts");
+        assert_eq!(output.status.code(), Some(2));
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            told.starts_with("ringfence: the output cannot be written: "),
+            "{told}"
+        );
+    }
+}
+
 #[test]
 fn a_key_without_an_end_is_refused() {
     let folder = Folder::with_orders();
