@@ -343,4 +343,31 @@ mod tests {
         assert!(old.diff(&old).is_empty());
         assert_eq!(old.diff(&Snapshot::empty()).removed.len(), 3);
     }
+
+    #[test]
+    fn the_order_given_is_kept_and_is_no_difference() {
+        let named = |ids: &[&str]| {
+            let instances = ids.iter().map(|id| instance(id, "10.0.0.1:80"));
+            Arc::new(Snapshot::new(instances))
+        };
+        let given = |snapshot: &Snapshot| {
+            let instances = snapshot.given_order();
+            let instances = instances.map(|place| &snapshot.instances()[place as usize]);
+            instances.map(|i| i.id().to_string()).collect::<Vec<_>>()
+        };
+        let mixed = named(&["c", "a", "d", "b"]);
+        assert_eq!(given(&mixed), ["c", "a", "d", "b"]);
+        let sorted = named(&["a", "b", "c", "d"]);
+        assert_eq!(given(&sorted), ["a", "b", "c", "d"]);
+        assert!(sorted.given.is_none(), "nothing is kept for it");
+        assert_eq!(mixed, sorted);
+        assert!(mixed.diff(&sorted).is_empty());
+        let grown = mixed.with_ring_weights(|i| (i.id().as_str() == "a").then_some(10));
+        assert_eq!(given(&grown), given(&mixed), "kept through a slow start");
+        // Of several records of one id, the place is that of the record that stays.
+        let (low, high) = (instance("a", "10.0.0.1:80"), instance("a", "10.0.0.2:80"));
+        let twice = Snapshot::new([high, instance("b", "h:1"), low]);
+        assert_eq!(given(&twice), ["b", "a"]);
+        assert_eq!(given(&Snapshot::empty()), [""; 0]);
+    }
 }
