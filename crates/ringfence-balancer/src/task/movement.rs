@@ -7,11 +7,12 @@ use tokio::task::spawn_blocking;
 
 use super::{Task, now};
 
-/// What takes more steps is not measured; a point of a ring is one, of about 7 ns.
-const MAX_STEPS: usize = 2 << 20;
+/// What takes more steps is not measured, since updates wait meanwhile. A point of a ring is a step, of up to 80 ns where the
+/// ring keeps its points in part and makes them anew.
+const MAX_STEPS: usize = 500_000;
 
 /// What takes more is measured beside the runtime.
-const INLINE_STEPS: usize = 100_000;
+const INLINE_STEPS: usize = 20_000;
 
 impl Task {
     /// Keeps the view of before for those who look for an old owner.
