@@ -5,6 +5,7 @@
     reason = "helpers of integration tests are not seen as tests"
 )]
 
+mod allocations;
 mod envoy_ring;
 mod fleet;
 mod jump;

@@ -175,7 +175,7 @@ fn what_is_imported_can_be_compiled_whatever_its_name() {
         );
         let import = istio_destination_rule(&text).expect("legal");
         let document = PolicyDocument::default().with_rule(import.rule);
-        document.compile(&crate::PolicyContext::new()).expect(name);
+        document.compile(&PolicyContext::new()).expect(name);
     }
 }
 
