@@ -134,7 +134,11 @@ fn updates(keys: &[[u8; 16]]) -> Option<Row> {
     let other = |stop: &AtomicBool| {
         let mut turn = 0u32;
         while !stop.load(Ordering::Relaxed) {
-            let next: &Instance = if turn.is_multiple_of(2) { &light } else { &heavy };
+            let next: &Instance = if turn.is_multiple_of(2) {
+                &light
+            } else {
+                &heavy
+            };
             fleet.registry.register(&fleet.service, next.clone());
             turn += 1;
             thread::sleep(UPDATE_EACH);
