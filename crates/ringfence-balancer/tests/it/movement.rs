@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use ringfence_balancer::{Balancer, BalancerConfig, PickRequest};
+use ringfence_balancer::{Balancer, BalancerConfig, PickRequest, RingConfig};
 use ringfence_core::{KeyShare, MovementWindow};
 use ringfence_discovery::MemoryRegistry;
 use ringfence_testkit::Warnings;
@@ -109,7 +109,7 @@ async fn the_status_and_the_log_tell_the_share_of_the_last_change() {
     let share = |balancer: &Balancer| balancer.status().moved_share.map(KeyShare::as_f64);
     let joined = share(&balancer).expect("measured");
     assert!((0.15..0.25).contains(&joined), "{joined}");
-    let told = format!("moved={:.2} %", joined * 100.0);
+    let told = format!(" moved={:.2} %", joined * 100.0);
     let lines = log.take();
     assert!(lines.iter().any(|line| line.contains(&told)), "{lines:?}");
     // A change of health moves nobody.
@@ -119,7 +119,7 @@ async fn the_status_and_the_log_tell_the_share_of_the_last_change() {
     assert_eq!(share(&balancer), Some(joined));
     let lines = log.take();
     assert!(
-        !lines.iter().any(|line| line.contains("moved=")),
+        !lines.iter().any(|line| line.contains(" moved=")),
         "{lines:?}"
     );
     registry.deregister(service(), "i9");
@@ -131,6 +131,24 @@ async fn the_status_and_the_log_tell_the_share_of_the_last_change() {
     merged().await;
     let doubled = share(&balancer).expect("measured");
     assert!((0.4..0.6).contains(&doubled), "{doubled}");
+}
+
+/// Beside the runtime, and not at all where updates would have to wait for it.
+#[tokio::test(start_paused = true)]
+async fn rings_of_many_points_are_measured_beside_the_runtime_and_larger_ones_not() {
+    for (points, is_measured) in [(8_000, true), (60_000, false)] {
+        let ring = RingConfig::default().with_points_per_instance(points);
+        let config = BalancerConfig::default().with_ring(ring.expect("in range"));
+        let registry = registry((0..4).map(instance));
+        let balancer = balancer(&registry, config).await;
+        registry.register(service(), instance(9));
+        merged().await;
+        settle().await;
+        assert_eq!(balancer.status().instances, 5);
+        let share = balancer.status().moved_share.map(KeyShare::as_f64);
+        let measured = share.map(|share| (0.19..0.21).contains(&share));
+        assert_eq!(measured, is_measured.then_some(true), "{share:?}");
+    }
 }
 
 /// However often a ring changes within the window, only so many views are kept.
