@@ -3,14 +3,16 @@
 mod checkpoint;
 mod diff;
 mod migration;
+mod parts;
 mod share;
 mod sweep;
 mod window;
 
 pub use self::{
     checkpoint::{Checkpoint, CheckpointError},
-    diff::{Basis, KeyMove, MovedRange, RingDiff, WithoutRanges},
+    diff::RingDiff,
     migration::{BatchError, Migration, MigrationBatch, MigrationConfig, MigrationProgress},
+    parts::{Basis, KeyMove, MovedRange, WithoutRanges},
     share::KeyShare,
     window::MovementWindow,
 };

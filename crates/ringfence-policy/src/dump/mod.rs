@@ -1,6 +1,7 @@
 //! A ring as a document, to be compared with that of another client.
 
 mod compare;
+mod disagreement;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 use ringfence_core::{HashAlgorithm, HostOrder, Instance, Pool, Ring};
 use serde::{Deserialize, Serialize};
 
-pub use self::compare::Disagreement;
+pub use self::disagreement::Disagreement;
 use crate::RingSettings;
 
 /// What decides the owners of keys in one client, as JSON: settings, instances with their weights and points, and the fingerprint
