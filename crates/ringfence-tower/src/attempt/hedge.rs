@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::pending;
 use std::pin::pin;
+use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use http::Response;
@@ -32,13 +33,13 @@ pub(super) struct Ahead<'a, C> {
 type Ended<R> = Result<Response<R>, Failed>;
 
 impl<S> Call<'_, S> {
-    /// One attempt, and where it has no answer in time and hedging is on, a second one beside it at the next candidate. The
-    /// first good answer of the two is it, and the other attempt is given up; where both fail, it is the later failure.
-    pub(super) async fn attempt_or_hedge<'c, B>(
+    /// One attempt, and where it has no answer after `delay`, a second one beside it at the next candidate. The first good answer
+    /// of the two is it, and the other attempt is given up; where both fail, it is the later failure.
+    pub(super) async fn hedged<'c, B>(
         &mut self,
         candidate: &'c Candidate,
         ahead: Ahead<'_, impl ExactSizeIterator<Item = &'c Candidate> + Clone>,
-        idempotent: bool,
+        delay: Duration,
         delayed: bool,
         in_hand: &mut InHand<B>,
         trail: &mut Trail,
@@ -47,9 +48,6 @@ impl<S> Call<'_, S> {
         S: Transport<B>,
         B: RequestBody,
     {
-        let Some(delay) = self.settings.retry.hedging().filter(|_| idempotent) else {
-            return self.attempt(candidate, delayed, in_hand, trail).await;
-        };
         let (begun, call) = self.begin(candidate, delayed, in_hand, trail).await?;
         let mut first = pin!(begun.until_end(call));
         if let Ok(ended) = timeout(delay, first.as_mut()).await {

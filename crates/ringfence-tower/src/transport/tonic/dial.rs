@@ -22,6 +22,7 @@ use super::counted::{Counted, Tally};
 use super::lifetime::Limits;
 use super::options::Options;
 use super::resolve::Resolver;
+use super::when_woken::WhenWoken;
 use crate::error::BoxError;
 
 /// How long an instance is not dialled again after the first failed attempt.
@@ -169,7 +170,7 @@ impl Dialer {
                 *self.pause() = Pause::default();
                 let lifetime = match self.presence {
                     Some(presence) => self.limits.lifetime(presence, Arc::clone(&self.tally)),
-                    None => Box::pin(pending()),
+                    None => WhenWoken::new(pending()),
                 };
                 let counted = Counted::new(connection.into_inner(), self.tally, lifetime);
                 return Ok(TokioIo::new(counted));
