@@ -11,7 +11,7 @@ use super::{RingConfig, native, others::OtherHosts};
 /// instance with points, by id: the length of the id (u32), the id, its number of points (u32). Numbers are little endian.
 ///
 /// Of the other algorithms it is over: the bytes `ringfence `, the name of the algorithm, a zero byte, the seed (u64), the algorithm's
-/// settings, then for each instance with a weight, in the order that the algorithm takes them in: the length of the id (u32), the id, the
+/// settings, then for each instance with a weight, by id or where the order given matters in that: the length of the id (u32), the id, the
 /// length of the host key (u32), the host key, weight (u32) and, with nginx, number of points (u32). Settings are, as u32 unless
 /// said otherwise: `envoy-ring` the sizes, the order (1 for sorted) and the hash (1 for MurmurHash2); `maglev` the table's size; `ketama` the variant
 /// (0 to 2) and the most points; `jump` each bucket's id and `slots` each range's first and last slot and id, ids as above, with

@@ -203,6 +203,8 @@ fn sizes_have_a_range() {
     for (min, max) in [(0, 10), (11, 10), (1, 8_388_609), (0, 0)] {
         assert!(try_sizes(min, max).is_err(), "{min} {max}");
     }
+    // Ten points are wanted, and ten are allowed.
+    assert!(!fleet(&weighted([3, 3, 4]), sized(10, 10)).ring.is_capped());
     let empty = configured(&[], &RingConfig::default().with_algorithm(sized(1, 1)));
     assert!(empty.ring.is_empty() && !empty.ring.is_capped());
 }

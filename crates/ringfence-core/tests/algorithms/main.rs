@@ -7,6 +7,7 @@
 
 mod allocations;
 mod envoy_ring;
+mod fingerprints;
 mod fleet;
 mod jump;
 mod ketama;

@@ -46,7 +46,7 @@ pub(super) fn build(hosts: &Hosts, config: &EnvoyRing, seed: u64) -> SortedRing<
 /// Whether the most points are fewer than the lightest host's whole ones need.
 pub(super) fn is_capped(hosts: &Hosts, config: &EnvoyRing) -> bool {
     let hosts: Vec<_> = hosts.weighted().collect();
-    scale(&hosts, config).is_some_and(|scale| scale >= f64::from(config.max_ring_size()))
+    wanted(&hosts, config).is_some_and(|wanted| wanted > f64::from(config.max_ring_size()))
 }
 
 fn sum(hosts: &[(u32, &Host)]) -> f64 {
@@ -55,10 +55,15 @@ fn sum(hosts: &[(u32, &Host)]) -> f64 {
 
 /// About how many points all have; `None` without hosts.
 fn scale(hosts: &[(u32, &Host)], config: &EnvoyRing) -> Option<f64> {
+    Some(wanted(hosts, config)?.min(f64::from(config.max_ring_size())))
+}
+
+/// About how many points all have where nothing limits them.
+fn wanted(hosts: &[(u32, &Host)], config: &EnvoyRing) -> Option<f64> {
     let least = hosts.iter().map(|(_, host)| host.weight).min()?;
     let least = f64::from(least) / sum(hosts);
     let whole = (least * f64::from(config.min_ring_size())).ceil();
-    Some((whole / least).min(f64::from(config.max_ring_size())))
+    Some(whole / least)
 }
 
 fn hash(hash: PointHash, name: &[u8], seed: u64) -> u64 {

@@ -190,3 +190,30 @@ impl<P: FnMut(u32) -> bool> Iterator for ScoredWalk<'_, P> {
         Some(rank.member)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Clients in other processes and on other machines must get the very same bits. They are those of another implementation
+    /// of the logarithm, too.
+    #[test]
+    fn scores_are_exact_to_the_last_bit() {
+        for (hash, weight, bits) in [
+            (0x0, 1, 0x3f9b5b96fca558e1),
+            (0x800, 1, 0x3f9c2f5e85e75f3a),
+            (0x8000000000000000, 1, 0x3ff71547652b82fe),
+            (0x123456789abcdef, 3, 0x3fe1b99501a3c473),
+            (0xfedcba9876543210, 100, 0x40d5ec7d9fd538c8),
+            (0xffffffffffffefff, 1, 0x432ffffffffffffe),
+            (0xdeadbeefcafef00d, 1000000, 0x415b5b14d978ed37),
+        ] {
+            assert_eq!(score(hash, weight).to_bits(), bits, "{hash:#x} {weight}");
+        }
+        assert_eq!(score(u64::MAX, 1), f64::INFINITY, "never the least");
+        assert_eq!(
+            score(u64::MAX, 1).total_cmp(&score(0, 1)),
+            Ordering::Greater
+        );
+    }
+}
