@@ -106,7 +106,7 @@ fn calls() -> Result<Vec<Row>, Box<dyn Error>> {
     };
     let raw = of(Mode::Raw)?;
     let mut rows = Vec::new();
-    for mode in [Mode::Ringfence, Mode::Map, Mode::BalanceList] {
+    for mode in [Mode::Ringfence, Mode::Pinging, Mode::Map, Mode::BalanceList] {
         let row = Row::noisy(
             format!("a call of {mode:?}, 1 in flight"),
             "thousand instructions above one raw channel's",
