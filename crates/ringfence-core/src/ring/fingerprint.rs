@@ -1,5 +1,6 @@
 use std::fmt;
 
+use arrayvec::ArrayVec;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::native;
@@ -8,13 +9,18 @@ use super::native;
 /// language made the ring.
 ///
 /// It is the 128-bit XXH3 (seed 0) over: the bytes `ringfence ring`, the layout version (u32), the seed (u64), then for each
-/// instance with points, by id: the length of the id (u32), the id, its number of points (u32). Numbers are little endian.
+/// instance with points, by id: the length of the id (u32), the id, its number of points (u32). Where a key has more than one
+/// probe, behind all of them: the bytes `probes` and their number (u32). Numbers are little endian.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint(u128);
 
 impl Fingerprint {
-    pub(super) fn of<'a>(seed: u64, members: impl Iterator<Item = (&'a str, u32)>) -> Self {
-        let mut digest = Xxh3::new();
+    pub(super) fn of<'a>(
+        seed: u64,
+        probes: u32,
+        members: impl Iterator<Item = (&'a str, u32)>,
+    ) -> Self {
+        let mut digest = Digest::new();
         digest.update(b"ringfence ring");
         digest.update(&native::VERSION.to_le_bytes());
         digest.update(&seed.to_le_bytes());
@@ -24,13 +30,48 @@ impl Fingerprint {
             digest.update(id.as_bytes());
             digest.update(&points.to_le_bytes());
         }
-        Self(digest.digest128())
+        if probes > 1 {
+            digest.update(b"probes");
+            digest.update(&probes.to_le_bytes());
+        }
+        Self(digest.finish())
     }
 
     /// The digest as a number.
     #[must_use]
     pub fn get(self) -> u128 {
         self.0
+    }
+}
+
+/// Collects short pieces, each of which would cost the hash more than its bytes do.
+struct Digest {
+    hash: Xxh3,
+    buffer: ArrayVec<u8, 4096>,
+}
+
+impl Digest {
+    fn new() -> Self {
+        Self {
+            hash: Xxh3::new(),
+            buffer: ArrayVec::new(),
+        }
+    }
+
+    #[inline]
+    fn update(&mut self, bytes: &[u8]) {
+        if self.buffer.try_extend_from_slice(bytes).is_err() {
+            self.hash.update(&self.buffer);
+            self.buffer.clear();
+            if self.buffer.try_extend_from_slice(bytes).is_err() {
+                self.hash.update(bytes);
+            }
+        }
+    }
+
+    fn finish(mut self) -> u128 {
+        self.hash.update(&self.buffer);
+        self.hash.digest128()
     }
 }
 

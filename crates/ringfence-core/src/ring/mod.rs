@@ -71,7 +71,7 @@ impl Ring {
     pub fn build(pool: &Pool, config: &RingConfig) -> Self {
         let counts = PointCounts::new(pool.snapshot(), config);
         let members = members_of(pool, counts);
-        let engine = Engine::Native(NativeRing::build(&members, config.seed()));
+        let engine = Engine::Native(NativeRing::build(&members, config.seed(), config.probes()));
         Self::assemble(config.clone(), members, engine, counts.is_capped())
     }
 
@@ -104,6 +104,7 @@ impl Ring {
     ) -> Self {
         let fingerprint = Fingerprint::of(
             config.seed(),
+            config.probes(),
             members.iter().map(|m| (m.id.as_str(), m.points)),
         );
         Self {
