@@ -80,10 +80,10 @@ impl Ring {
     #[must_use]
     pub fn update(self: &Arc<Self>, pool: &Pool) -> Arc<Self> {
         let counts = PointCounts::new(pool.snapshot(), &self.config);
-        let members = members_of(pool, counts);
-        if members == self.members {
+        if self.has_members(pool, counts) {
             return Arc::clone(self);
         }
+        let members = members_of(pool, counts);
         let seed = self.config.seed();
         let engine = match &self.engine {
             Engine::Native(ring) => Engine::Native(ring.update(&self.members, &members, seed)),
@@ -94,6 +94,18 @@ impl Ring {
             engine,
             counts.is_capped(),
         ))
+    }
+
+    /// Whether a pool has the ring's own members with the same points.
+    fn has_members(&self, pool: &Pool, counts: PointCounts) -> bool {
+        let mut places = pool.iter().zip(pool.members());
+        self.members.len() == pool.len()
+            && self.members.iter().all(|member| {
+                places.next().is_some_and(|(instance, &place)| {
+                    member.id.is_same(instance.id())
+                        && member.points == counts.of(pool.snapshot().ring_weight(place))
+                })
+            })
     }
 
     fn assemble(
@@ -126,6 +138,7 @@ impl Ring {
     }
 
     /// The distinct members clockwise from a key, the owner first.
+    #[inline]
     pub fn walk<'a>(&'a self, key: impl Into<HashedKey<'a>>) -> Walk<'a, fn(u32) -> bool> {
         self.walk_where(key, |_| true)
     }
@@ -133,6 +146,7 @@ impl Ring {
     /// The distinct members clockwise from a key that pass `usable`, which is asked anew at each point.
     ///
     /// Skipping members this way gives exactly the order of a ring made without them.
+    #[inline]
     pub fn walk_where<'a, P: FnMut(u32) -> bool>(
         &'a self,
         key: impl Into<HashedKey<'a>>,
@@ -142,6 +156,7 @@ impl Ring {
     }
 
     /// A walk that ends after `members`, for those who know how many pass `usable`.
+    #[inline]
     pub(crate) fn walk_at_most<'a, P: FnMut(u32) -> bool>(
         &'a self,
         members: usize,

@@ -98,6 +98,7 @@ impl NativeRing {
         self.owners.member(slot)
     }
 
+    #[inline]
     pub(super) fn walk_where<P: FnMut(u32) -> bool>(
         &self,
         members: usize,

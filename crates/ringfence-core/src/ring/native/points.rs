@@ -17,7 +17,7 @@ pub(super) enum Points {
 }
 
 /// Most points of a flat ring: above, a sharded one is found faster, and far faster changed.
-const FLAT_MOST: usize = if cfg!(test) { 1 << 11 } else { 1 << 15 };
+const FLAT_MOST: usize = if cfg!(test) { 1 << 11 } else { 1 << 16 };
 
 /// Most points of a flat ring whose keys have several probes, each of which asks for the bucket of the point it finds.
 const FLAT_MOST_PROBED: usize = 1 << 9;
@@ -62,7 +62,7 @@ impl Points {
         match self {
             Self::Flat(_) => len <= flat_most && (buckets / 2..=buckets * 4).contains(&len),
             Self::Sharded(_) => {
-                len > flat_most / 2 && (buckets * 20..=buckets * 120).contains(&len)
+                len > flat_most / 2 && (buckets * 40..=buckets * 200).contains(&len)
             }
         }
     }

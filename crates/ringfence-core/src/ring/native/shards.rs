@@ -18,7 +18,7 @@ pub(super) struct Shards {
     len: usize,
 }
 
-/// How many points are compared around the place where a position is to be expected. Of 64 points the middle one is four places
+/// How many points are compared around the place where a position is to be expected. Of 100 points the middle one is five places
 /// beside it in the mean, so that seldom more are needed.
 const WINDOW: usize = 16;
 
@@ -26,9 +26,9 @@ const WINDOW: usize = 16;
 const PART_BITS: u32 = 8;
 
 impl Shards {
-    /// 32 to 64 points a shard.
+    /// 64 to 128 points a shard.
     pub(super) fn cut_for(points: usize) -> Cut {
-        Cut::new(points.next_power_of_two().ilog2().saturating_sub(6))
+        Cut::new(points.next_power_of_two().ilog2().saturating_sub(7))
     }
 
     pub(super) fn build(owners: &Owners, len: usize) -> Self {

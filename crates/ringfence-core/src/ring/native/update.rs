@@ -31,8 +31,10 @@ impl Plan {
         let mut old = slot_of.iter().zip(old).peekable();
         for (place, member) in (0u32..).zip(new) {
             let mut kept = VACANT;
-            while let Some((slot, before)) = old.next_if(|(_, before)| before.id <= member.id) {
-                let is_same = before.id == member.id;
+            while let Some((slot, before)) =
+                old.next_if(|(_, before)| before.id.is_same(&member.id) || before.id < member.id)
+            {
+                let is_same = before.id.is_same(&member.id);
                 if is_same && member.points > 0 {
                     kept = *slot;
                 } else {

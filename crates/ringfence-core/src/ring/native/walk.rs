@@ -1,11 +1,6 @@
 use arrayvec::ArrayVec;
 
-use super::{
-    NativeRing,
-    cut::Entry,
-    place::Place,
-    probes::{Places, nearest},
-};
+use super::{NativeRing, cut::Entry, place::Place, probes::nearest};
 
 /// Members up to this number are remembered without an allocation.
 const INLINE: usize = 8;
@@ -22,8 +17,8 @@ pub(in crate::ring) struct NativeWalk<'a, P> {
 enum Cursor<'a> {
     /// The next points and their bucket.
     Plain(usize, &'a [Entry]),
-    /// A key, and for each of its probes the next point; empty before the first step.
-    Probes(u64, Places),
+    /// The key; each step searches from all of its probes, which is cheaper than carrying their places along.
+    Probes(u64),
 }
 
 impl<'a, P: FnMut(u32) -> bool> NativeWalk<'a, P> {
@@ -34,7 +29,7 @@ impl<'a, P: FnMut(u32) -> bool> NativeWalk<'a, P> {
             let place = first.map_or_else(Place::default, |(place, _)| place);
             Cursor::Plain(place.bucket(), ring.points.rest(place))
         } else {
-            Cursor::Probes(position, Places::new())
+            Cursor::Probes(position)
         };
         Self {
             ring,
@@ -67,7 +62,7 @@ impl<P: FnMut(u32) -> bool> Iterator for NativeWalk<'_, P> {
                 let left = &mut self.points_left;
                 plain(ring, bucket, rest, left, &mut is_wanted)
             }
-            Cursor::Probes(key, places) => probed(ring, *key, places, &mut is_wanted),
+            Cursor::Probes(key) => probed(ring, *key, &mut is_wanted),
         };
         let Some(member) = found else {
             self.members_left = 0;
@@ -104,22 +99,12 @@ fn plain<'a>(
 }
 
 /// The nearest point of a wanted member behind any probe.
-fn probed(
-    ring: &NativeRing,
-    key: u64,
-    places: &mut Places,
-    is_wanted: &mut impl FnMut(u32) -> bool,
-) -> Option<u32> {
-    if places.is_empty() {
-        *places = ring.probes.places(key, &ring.points, &ring.owners);
-    }
-    for place in places.iter_mut() {
-        // All that one probe does not find in a whole turn, the others do not either.
+fn probed(ring: &NativeRing, key: u64, is_wanted: &mut impl FnMut(u32) -> bool) -> Option<u32> {
+    let mut places = ring.probes.places(key, &ring.points, &ring.owners);
+    for place in &mut places {
+        // What one probe does not find in a whole turn, the others do not either.
         let mut points_left = ring.points.len();
-        loop {
-            if is_wanted(ring.member(*place)?) {
-                break;
-            }
+        while !is_wanted(ring.member(*place)?) {
             points_left -= 1;
             if points_left == 0 {
                 return None;
@@ -127,7 +112,7 @@ fn probed(
             *place = ring.points.following(*place);
         }
     }
-    ring.member(nearest(key, places, &ring.points, &ring.owners))
+    ring.member(nearest(key, &places, &ring.points, &ring.owners))
 }
 
 /// The members that were given already.
