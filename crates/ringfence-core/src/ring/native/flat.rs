@@ -30,11 +30,9 @@ impl Flat {
         let cut = Self::cut_for(points);
         let numbering = Numbering::new(owners);
         let mut numbers = Vec::with_capacity(points);
-        numbers.extend(
-            owners
-                .points()
-                .map(|(slot, position)| numbering.number(cut.kept(position), slot)),
-        );
+        owners.points().for_each(|(slot, position)| {
+            numbers.push(numbering.number(cut.kept(position), slot));
+        });
         let (mut sorted, mut index) = (Vec::new(), Vec::new());
         let shift = u32::BITS + numbering.slot_bits();
         sort_into(&mut sorted, &mut index, &numbers, cut.buckets(), shift);

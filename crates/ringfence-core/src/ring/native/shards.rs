@@ -49,7 +49,7 @@ impl Shards {
         for end in ends {
             let of_part = numbers.get(from..end as usize).unwrap_or_default();
             from = end as usize;
-            let bits = of_part.len().max(4).ilog2() - 1;
+            let bits = of_part.len().max(2).ilog2();
             let shift = kept_bits + numbering.slot_bits() - bits.min(kept_bits);
             sort_into(&mut sorted, &mut index, of_part, 1 << bits, shift);
             let has_ties = numbering.has_ties(&sorted);
@@ -244,24 +244,24 @@ fn part(
 ) -> (Vec<u64>, Vec<u32>) {
     let part_of = Cut::new(bits);
     let mut next = vec![0u32; part_of.buckets()];
-    for (_, position) in owners.points() {
+    owners.points().for_each(|(_, position)| {
         if let Some(count) = next.get_mut(part_of.bucket(position)) {
             *count += 1;
         }
-    }
+    });
     let mut start = 0;
     for count in &mut next {
         start += std::mem::replace(count, start);
     }
     // Making the points a second time is cheaper than keeping them.
     let mut numbers = vec![0; len];
-    for (slot, position) in owners.points() {
+    owners.points().for_each(|(slot, position)| {
         if let Some(next) = next.get_mut(part_of.bucket(position)) {
             if let Some(place) = numbers.get_mut(*next as usize) {
                 *place = number(slot, position);
             }
             *next += 1;
         }
-    }
+    });
     (numbers, next)
 }
