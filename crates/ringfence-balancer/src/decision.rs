@@ -13,6 +13,8 @@ pub const MAX_CANDIDATES: usize = 8;
 pub(crate) struct Candidates {
     first: Candidate,
     rest: ArrayVec<Candidate, { MAX_CANDIDATES - 1 }>,
+    /// How many of the rest, its last ones, are ejected.
+    last_resorts: u8,
 }
 
 impl Candidates {
@@ -22,17 +24,49 @@ impl Candidates {
         let mut candidates = candidates.into_iter();
         let first = candidates.next()?;
         let rest = candidates.take(MAX_CANDIDATES - 1).collect();
-        Some(Self { first, rest })
+        Some(Self {
+            first,
+            rest,
+            last_resorts: 0,
+        })
+    }
+
+    /// Those that are ejected behind the others, as long as there is room.
+    #[cold]
+    pub(crate) fn add_last_resorts(&mut self, ejected: impl Iterator<Item = Candidate>) {
+        for candidate in ejected {
+            if self.rest.try_push(candidate).is_err() {
+                break;
+            }
+            self.last_resorts += 1;
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        1 + self.rest.len()
+    }
+
+    fn regular(&self) -> &[Candidate] {
+        let count = self.rest.len() - usize::from(self.last_resorts);
+        self.rest.get(..count).unwrap_or_default()
     }
 
     /// Without those before the first one that has a slot or needs none: others took theirs in this very moment.
     pub(crate) fn claimed(self) -> Option<Self> {
-        let Self { first, mut rest } = self;
+        let Self {
+            first,
+            mut rest,
+            last_resorts,
+        } = self;
         let mut first = first.claim();
         while first.is_none() && !rest.is_empty() {
             first = rest.remove(0).claim();
         }
-        first.map(|first| Self { first, rest })
+        first.map(|first| Self {
+            first,
+            rest,
+            last_resorts,
+        })
     }
 }
 
@@ -89,8 +123,24 @@ impl Decision {
     pub fn candidates(&self) -> impl ExactSizeIterator<Item = &Candidate> + Clone {
         WithFirst {
             first: Some(self.first()),
+            rest: self.candidates.regular().iter(),
+        }
+    }
+
+    /// The candidates, and behind them, where they are fewer than [`max_attempts`](crate::BalancerConfig::max_attempts), instances
+    /// of the pool that are ejected: whom to ask when all others fail, since they may be well again before anybody knows it.
+    #[must_use]
+    pub fn candidates_and_last_resorts(&self) -> impl ExactSizeIterator<Item = &Candidate> + Clone {
+        WithFirst {
+            first: Some(self.first()),
             rest: self.candidates.rest.iter(),
         }
+    }
+
+    /// How many there are behind the candidates.
+    #[must_use]
+    pub fn last_resorts(&self) -> usize {
+        self.candidates.last_resorts.into()
     }
 
     /// The first candidate.
@@ -166,7 +216,11 @@ impl IntoIterator for Decision {
 
     /// The candidates in their order.
     fn into_iter(self) -> IntoCandidates {
-        let Candidates { first, rest } = self.candidates;
+        let count = self.candidates.regular().len();
+        let Candidates {
+            first, mut rest, ..
+        } = self.candidates;
+        rest.truncate(count);
         IntoCandidates(WithFirst {
             first: Some(first),
             rest: rest.into_iter(),

@@ -154,7 +154,7 @@ fn choose(
             (candidates, None)
         }
     };
-    let Some(candidates) = candidates else {
+    let Some(mut candidates) = candidates else {
         if limits.most() > 0 && !pool.eligible().is_empty() {
             return Err(shared.overloaded());
         }
@@ -172,6 +172,10 @@ fn choose(
         shared.counters.panic_picks.increment();
     }
     let spread = key_hash.map_or_else(|| fastrand::u64(..), KeyHash::get);
+    if !pool.ejected().is_empty() && candidates.len() < limit {
+        let last_resorts = seating::last_resorts(published, pool, spread);
+        candidates.add_last_resorts(last_resorts.take(limit - candidates.len()));
+    }
     Ok(Decision {
         candidates,
         key_hash,

@@ -28,3 +28,19 @@ pub(crate) fn seat(
 ) -> impl Iterator<Item = Candidate> {
     members.filter_map(|member| candidate(published, pool, member))
 }
+
+/// The ejected members of a pool, each once. `spread` may be any number: it says who comes first, so that not all fall on one.
+pub(crate) fn last_resorts(
+    published: &Published,
+    pool: &PoolView,
+    spread: u64,
+) -> impl Iterator<Item = Candidate> {
+    let ejected = pool.ejected();
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "any number will do, and its low bits vary most"
+    )]
+    let start = (spread as usize).checked_rem(ejected.len()).unwrap_or(0);
+    let (before, after) = ejected.split_at(start);
+    seat(published, pool, after.iter().chain(before).copied())
+}

@@ -69,7 +69,10 @@ pub use self::{
     },
     pool::{Attribute, Match, Pool, PoolSpec, Selector, Shard, name_seed},
     retry_budget::{RetryBudget, RetryBudgetConfig},
-    ring::{Fingerprint, HashedKey, KeyHash, Ring, RingConfig, Walk},
+    ring::{
+        EnvoyRing, Fingerprint, HashAlgorithm, HashedKey, HostOrder, Jump, Ketama, KetamaVariant,
+        KeyHash, Maglev, Nginx, PointHash, Ring, RingConfig, SlotMove, SlotTable, Slots, Walk,
+    },
     routing::{
         Fallback, PlanId, RequestTags, RouteKey, RoutePlan, RoutePlans, ShardSeed, Spill, Stage,
         StageTemplate, TagRouting, TagRule, TagValues,

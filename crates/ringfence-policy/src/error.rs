@@ -21,6 +21,12 @@ impl PolicyError {
         }
     }
 
+    /// The same of a part of `parent`.
+    pub(crate) fn below(mut self, parent: &str) -> Self {
+        self.path = format!("{parent}.{}", self.path);
+        self
+    }
+
     /// Where it is known, the place replaces one that was known before.
     pub(crate) fn at(mut self, place: Option<(u64, u64)>) -> Self {
         self.place = place.or(self.place);

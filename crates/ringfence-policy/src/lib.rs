@@ -74,7 +74,8 @@ pub use self::{
     context::{KeySecret, PolicyContext},
     document::{
         DocumentVersion, GrayElse, GrayRelease, GrpcMatch, KeyFrom, KeySource, Limits, MissingKey,
-        Mode, Normaliser, Percent, PolicyDocument, PoolStage, RequestMatch, Rule, TagFromHeader,
+        Mode, Normaliser, Percent, PolicyDocument, PoolStage, RequestMatch, RingAlgorithm,
+        RingHash, RingHostOrder, RingSettings, RingSlots, RingVariant, Rule, TagFromHeader,
         TagMatch, TenantMode, Tenants, TextMatch, ZonePolicy,
     },
     dry_run::{Cause, DryRun, Move, Place, SampleRequest, dry_run},

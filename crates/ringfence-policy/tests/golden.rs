@@ -35,6 +35,7 @@ fn built() -> PolicyDocument {
     PolicyDocument {
         ringfence: DocumentVersion::V1,
         mode: Mode::EnforcePercent(percent(12.5)),
+        ring: None,
         zone: ZonePolicy {
             local: "az-1".to_owned(),
             prefer_local: true,

@@ -15,6 +15,7 @@ use ringfence_tower::{RetryPolicy, Ringfence, RoutingKey};
 
 const OK: ProbeAnswer = ProbeAnswer::Status(StatusCode::OK);
 const UNAVAILABLE: ProbeAnswer = ProbeAnswer::Status(StatusCode::SERVICE_UNAVAILABLE);
+const REFUSED: ProbeAnswer = ProbeAnswer::Fail(std::io::ErrorKind::ConnectionRefused);
 const THREE: &[(&str, &str)] = &[("a", "a:80"), ("b", "b:80"), ("c", "c:80")];
 
 fn get(key: &RoutingKey) -> Request<Full<Bytes>> {
@@ -130,4 +131,38 @@ async fn a_hop_passes_by_who_is_busy_on_trial() {
     let response = client.clone().once(get(&over_a)).await.unwrap();
     assert_eq!(response.status(), 200);
     assert_eq!(probe.calls_to("a:80"), before + 2);
+}
+
+/// Ejections are about the past: when those that are left all fail, one that is out may serve again, and is asked rather than nobody.
+#[tokio::test(start_paused = true)]
+async fn when_all_others_fail_an_ejected_instance_is_the_last_resort() {
+    let cluster = cluster().await;
+    let probe = ProbeService::new();
+    let client = cluster.layer().wrap(probe.clone());
+    let key = cluster.key(&["b", "a", "c"]);
+    probe.always("a:80", REFUSED);
+    for _ in 0..3 {
+        let call = client.clone().once(get(&cluster.key(&["a"])));
+        assert!(call.await.is_ok());
+    }
+    cluster.until(|b| b.status().ejected == 1).await;
+    let before = probe.calls_to("a:80");
+    assert!(client.clone().once(get(&key)).await.is_ok());
+    assert_eq!(probe.calls_to("a:80"), before, "not while others serve");
+
+    for gone in ["b:80", "c:80"] {
+        probe.always(gone, REFUSED);
+    }
+    probe.always("a:80", OK);
+    assert!(client.clone().once(get(&key)).await.is_ok());
+    assert_eq!(probe.calls_to("a:80"), before + 1);
+
+    let hedging = RetryPolicy::default().with_hedging(Duration::from_millis(10));
+    let hedged = cluster.layer().with_retry(hedging).wrap(probe.clone());
+    probe.always("b:80", ProbeAnswer::Hang);
+    probe.always("c:80", ProbeAnswer::Hang);
+    let call = hedged.once(get(&key));
+    let slow = tokio::time::timeout(Duration::from_secs(1), call).await;
+    assert!(slow.is_err(), "slowness alone is no reason to ask it");
+    assert_eq!(probe.calls_to("a:80"), before + 1);
 }

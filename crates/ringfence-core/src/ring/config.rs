@@ -1,4 +1,4 @@
-use super::{HashedKey, KeyHash};
+use super::{HashAlgorithm, HashedKey, KeyHash};
 use crate::ConfigError;
 
 /// Settings of a ring. All clients of a service must use the same ones to agree on the owners of keys.
@@ -13,6 +13,7 @@ use crate::ConfigError;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RingConfig {
+    algorithm: HashAlgorithm,
     points_per_instance: u32,
     probes: u32,
     seed: u64,
@@ -22,6 +23,7 @@ pub struct RingConfig {
 impl Default for RingConfig {
     fn default() -> Self {
         Self {
+            algorithm: HashAlgorithm::default(),
             points_per_instance: Self::DEFAULT_POINTS_PER_INSTANCE,
             probes: 1,
             seed: 0,
@@ -36,6 +38,13 @@ impl RingConfig {
     /// 4,194,304 points.
     pub const DEFAULT_MAX_RING_POINTS: u32 = 1 << 22;
 
+    /// How keys are mapped; default [`HashAlgorithm::Ring`], which the other settings here belong to but where they say more.
+    #[must_use]
+    pub fn with_algorithm(mut self, algorithm: impl Into<HashAlgorithm>) -> Self {
+        self.algorithm = algorithm.into();
+        self
+    }
+
     /// Points of an instance of weight 100; default 160, range 1..=65,536. More points even out the shares (their standard
     /// deviation is about `1 / sqrt(points)`) and cost memory and build time.
     ///
@@ -46,9 +55,10 @@ impl RingConfig {
         Ok(self)
     }
 
-    /// Positions that a key is looked up at; default 1, range 1..=21. The nearest point behind any of them owns the key. More
-    /// probes even out the shares at the same memory, and cost time for each lookup: with 8 the busiest of up to 200 instances
-    /// has about 6 % more than the mean. Keys still move only from those that leave and to those that come.
+    /// Positions that a key is looked up at on [the own ring](HashAlgorithm::Ring); default 1, range 1..=21. The nearest point
+    /// behind any of them owns the key. More probes even out the shares at the same memory, and cost time for each lookup: with 8
+    /// the busiest of up to 200 instances has about 6 % more than the mean, at three to five times the time. Keys still move only
+    /// from those that leave and to those that come. Appleton and O'Reilly, "Multi-Probe Consistent Hashing", 2015.
     ///
     /// # Errors
     /// [`ConfigError`] outside of the range.
@@ -58,6 +68,9 @@ impl RingConfig {
     }
 
     /// Seed of all hashes of the ring, keys included; default 0, any value. Rings of different seeds are independent.
+    ///
+    /// Foreign algorithms have none: with a seed other than 0 theirs differ from those of other programs, as the rings of tenants
+    /// that have one of their own do. Keys are hashed without it there, and the table of [`Slots`](super::Slots) holds with any seed.
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
@@ -75,6 +88,12 @@ impl RingConfig {
     pub fn with_max_ring_points(mut self, points: u32) -> Result<Self, ConfigError> {
         self.max_ring_points = ConfigError::check("max_ring_points", points, 1..=1 << 26)?;
         Ok(self)
+    }
+
+    /// How keys are mapped.
+    #[must_use]
+    pub fn algorithm(&self) -> &HashAlgorithm {
+        &self.algorithm
     }
 
     /// Points of an instance of weight 100.

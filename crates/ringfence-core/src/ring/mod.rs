@@ -1,5 +1,6 @@
 //! The consistent-hash ring of a pool.
 
+mod algorithm;
 mod config;
 mod fingerprint;
 mod key;
@@ -10,6 +11,10 @@ use std::{fmt, sync::Arc};
 
 use self::native::{NativeRing, PointCounts};
 pub use self::{
+    algorithm::{
+        EnvoyRing, HashAlgorithm, HostOrder, Jump, Ketama, KetamaVariant, Maglev, Nginx, PointHash,
+        SlotMove, SlotTable, Slots,
+    },
     config::RingConfig,
     fingerprint::Fingerprint,
     key::{HashedKey, KeyHash},

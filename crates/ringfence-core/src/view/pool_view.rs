@@ -24,6 +24,8 @@ pub struct PoolView {
     open: Option<Box<[u64]>>,
     /// Their weights.
     shares: Shares,
+    /// Members that are out for having failed alone; none in panic.
+    ejected: Box<[u32]>,
     panic: bool,
     specs: Specs,
 }
@@ -110,6 +112,7 @@ impl PoolView {
             usable_members,
             takers,
             has_newcomers,
+            ejected,
             standing,
         } = usability;
         let eligible: Box<[u32]> = if panic { takers } else { usable_members }.into();
@@ -124,6 +127,11 @@ impl PoolView {
             eligible,
             open,
             shares,
+            ejected: if panic {
+                Box::default()
+            } else {
+                ejected.into()
+            },
             panic,
             specs,
         }
@@ -201,6 +209,13 @@ impl PoolView {
     #[must_use]
     pub fn eligible(&self) -> &[u32] {
         &self.eligible
+    }
+
+    /// Members that get no requests only because they were [ejected](super::Absence::Ejected), in id order; none in panic, where they
+    /// are eligible. They are whom to ask when all others fail.
+    #[must_use]
+    pub fn ejected(&self) -> &[u32] {
+        &self.ejected
     }
 
     /// Hashes a key as the pool's ring wants it. A salt other than 0 makes where the key lies independent of other salts.

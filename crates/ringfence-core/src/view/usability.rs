@@ -12,6 +12,8 @@ pub(super) struct Usability {
     pub(super) takers: Vec<u32>,
     /// Whether members are left out of them, because they are newcomers.
     pub(super) has_newcomers: bool,
+    /// Members that are out for having failed, and for nothing else.
+    pub(super) ejected: Vec<u32>,
     pub(super) standing: Standing,
 }
 
@@ -22,6 +24,7 @@ impl Usability {
     /// requests that they are to be spared.
     pub(super) fn of(pool: &Pool, absence: &dyn Fn(usize) -> Option<Absence>) -> Self {
         let (mut usable_members, mut takers, mut newcomers) = (Vec::new(), Vec::new(), Vec::new());
+        let mut ejected = Vec::new();
         let (mut usable_weight, mut weight, mut newcomer_weight) = (0, 0, 0);
         for ((member, instance), &index) in (0u32..).zip(pool.iter()).zip(pool.members()) {
             if !instance.takes_traffic() {
@@ -36,9 +39,13 @@ impl Usability {
             }
             takers.push(member);
             weight += own_weight;
-            if instance.is_usable() && absence.is_none() {
-                usable_members.push(member);
-                usable_weight += own_weight;
+            match absence {
+                None if instance.is_usable() => {
+                    usable_members.push(member);
+                    usable_weight += own_weight;
+                }
+                Some(Absence::Ejected) if instance.is_usable() => ejected.push(member),
+                _ => {}
             }
         }
         let has_others = !takers.is_empty();
@@ -68,6 +75,7 @@ impl Usability {
             usable: bits(pool.len(), &usable_members),
             usable_members,
             takers,
+            ejected,
             has_newcomers: !newcomers.is_empty(),
         }
     }

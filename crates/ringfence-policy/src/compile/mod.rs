@@ -18,7 +18,7 @@ mod zone;
 
 use std::fmt;
 
-use ringfence_core::{Attribute, ConfigError, RoutePlans};
+use ringfence_core::{Attribute, ConfigError, RingConfig, RoutePlans};
 use xxhash_rust::xxh3::xxh3_64;
 
 pub use self::warnings::PolicyWarning;
@@ -47,6 +47,7 @@ pub struct CompiledPolicy {
     pub(crate) tenant: Attribute,
     pub(crate) authority: Option<TagAuthority>,
     plans: RoutePlans,
+    ring: Option<RingConfig>,
     warnings: Box<[PolicyWarning]>,
 }
 
@@ -70,6 +71,8 @@ impl PolicyDocument {
         let releases = gray::compile(self)?;
         let tenants = TenantTable::of(&self.tenants)?;
         let local = LocalZone::of(&self.zone, context)?;
+        let ring = self.ring.as_ref().map(RingConfig::try_from).transpose();
+        let ring = ring.map_err(|error| error.below("ring"))?;
         let mut table = PlanTable::default();
         let mut header_names = HeaderNames::default();
         let regexes = RegexBudget::default();
@@ -102,6 +105,7 @@ impl PolicyDocument {
             tenant: Attribute::tenant(),
             authority: context.authority.clone(),
             plans: table.into_plans(),
+            ring,
             warnings: warnings::warnings(self, &local),
         })
     }
@@ -126,6 +130,7 @@ impl CompiledPolicy {
             tenant: Attribute::tenant(),
             authority: None,
             plans,
+            ring: None,
             warnings: Box::default(),
         }
     }
@@ -146,6 +151,12 @@ impl CompiledPolicy {
     #[must_use]
     pub fn plans(&self) -> &RoutePlans {
         &self.plans
+    }
+
+    /// How keys are mapped, where the document says it: in place of what the program was built with.
+    #[must_use]
+    pub fn ring(&self) -> Option<&RingConfig> {
+        self.ring.as_ref()
     }
 
     /// Stands for the document: equal ones have equal fingerprints.

@@ -10,6 +10,7 @@ mod mode;
 mod percent;
 mod pool;
 mod read;
+mod ring;
 mod rule;
 mod tenant;
 #[cfg(test)]
@@ -33,6 +34,7 @@ pub use self::{
     mode::Mode,
     percent::Percent,
     pool::{PoolStage, TagMatch},
+    ring::{RingAlgorithm, RingHash, RingHostOrder, RingSettings, RingSlots, RingVariant},
     rule::{Limits, MissingKey, Rule, TagFromHeader},
     tenant::{TenantMode, Tenants},
     version::DocumentVersion,
@@ -81,6 +83,9 @@ pub struct PolicyDocument {
     /// is in force.
     #[serde(default, skip_serializing_if = "is_default")]
     pub mode: Mode,
+    /// How keys are mapped to instances; default as the program was built.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ring: Option<RingSettings>,
     /// Preference for instances near the client; default none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub zone: ZonePolicy,
@@ -108,6 +113,13 @@ impl PolicyDocument {
     #[must_use]
     pub fn with_rule(mut self, rule: Rule) -> Self {
         self.rules.push(rule);
+        self
+    }
+
+    /// Says how keys are mapped to instances.
+    #[must_use]
+    pub fn with_ring(mut self, ring: RingSettings) -> Self {
+        self.ring = Some(ring);
         self
     }
 

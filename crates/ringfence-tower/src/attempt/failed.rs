@@ -6,7 +6,7 @@ use http::Response;
 use ringfence_balancer::{FailureKind, Outcome};
 use ringfence_core::{Instance, Scheme};
 
-use crate::classify::{self, Classify, Failure};
+use crate::classify::{self, Classify, Failure, GRPC_STATUS};
 use crate::error::{BoxError, NoTls};
 #[cfg(feature = "tonic")]
 use crate::transport::DialError;
@@ -114,7 +114,7 @@ impl Failed {
 }
 
 pub(super) fn status_text<R>(response: &Response<R>) -> String {
-    match response.headers().get("grpc-status") {
+    match response.headers().get(GRPC_STATUS) {
         Some(status) => format!("grpc-status {}", String::from_utf8_lossy(status.as_bytes())),
         None => format!("status {}", response.status()),
     }

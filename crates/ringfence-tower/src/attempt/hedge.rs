@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::pending;
 use std::pin::pin;
+use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use http::Response;
@@ -21,17 +22,24 @@ use crate::retry::RetryPolicy;
 use crate::settings::Settings;
 use crate::transport::Transport;
 
+/// Who comes after the running attempt.
+pub(super) struct Ahead<'a, C> {
+    pub(super) candidates: &'a mut C,
+    /// How many of them, the last ones, are there for failures alone.
+    pub(super) last_resorts: usize,
+}
+
 /// How an attempt ended.
 type Ended<R> = Result<Response<R>, Failed>;
 
 impl<S> Call<'_, S> {
-    /// One attempt, and where it has no answer in time and hedging is on, a second one beside it at the next candidate. The
-    /// first good answer of the two is it, and the other attempt is given up; where both fail, it is the later failure.
-    pub(super) async fn attempt_or_hedge<'c, B>(
+    /// One attempt, and where it has no answer after `delay`, a second one beside it at the next candidate. The first good answer
+    /// of the two is it, and the other attempt is given up; where both fail, it is the later failure.
+    pub(super) async fn hedged<'c, B>(
         &mut self,
         candidate: &'c Candidate,
-        candidates: &mut (impl ExactSizeIterator<Item = &'c Candidate> + Clone),
-        idempotent: bool,
+        ahead: Ahead<'_, impl ExactSizeIterator<Item = &'c Candidate> + Clone>,
+        delay: Duration,
         delayed: bool,
         in_hand: &mut InHand<B>,
         trail: &mut Trail,
@@ -40,15 +48,12 @@ impl<S> Call<'_, S> {
         S: Transport<B>,
         B: RequestBody,
     {
-        let Some(delay) = self.settings.retry.hedging().filter(|_| idempotent) else {
-            return self.attempt(candidate, delayed, in_hand, trail).await;
-        };
         let (begun, call) = self.begin(candidate, delayed, in_hand, trail).await?;
         let mut first = pin!(begun.until_end(call));
         if let Ok(ended) = timeout(delay, first.as_mut()).await {
             return self.judged::<B>(&begun, ended);
         }
-        let Some((candidate, attempt, mut beside)) = self.hedge(candidates, in_hand) else {
+        let Some((candidate, attempt, mut beside)) = self.hedge(ahead, in_hand) else {
             let ended = first.await;
             return self.judged::<B>(&begun, ended);
         };
@@ -98,20 +103,25 @@ impl<S> Call<'_, S> {
     /// What a further attempt needs, unless there may be none.
     fn hedge<'c, B: RequestBody>(
         &self,
-        candidates: &mut (impl ExactSizeIterator<Item = &'c Candidate> + Clone),
+        ahead: Ahead<'_, impl ExactSizeIterator<Item = &'c Candidate> + Clone>,
         in_hand: &mut InHand<B>,
     ) -> Option<(&'c Candidate, InFlight, InHand<B>)> {
         if self.is_late() {
             return None;
         }
-        let mut ahead = candidates.clone();
-        let (candidate, attempt) = begin_next(&mut ahead, false, false)?;
+        let Ahead {
+            candidates,
+            last_resorts,
+        } = ahead;
+        let mut further = candidates.clone();
+        let regular = further.len().checked_sub(last_resorts)?;
+        let (candidate, attempt) = begin_next(&mut further.by_ref().take(regular), false, false)?;
         let beside = in_hand.beside()?;
         // Last, because what it grants counts as made.
         if !self.settings.balancer.try_hop() {
             return None;
         }
-        *candidates = ahead;
+        *candidates = further;
         Some((candidate, attempt, beside))
     }
 

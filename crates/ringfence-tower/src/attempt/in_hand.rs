@@ -19,6 +19,11 @@ impl<B: RequestBody> InHand<B> {
         }
     }
 
+    /// The head, while no attempt has it.
+    pub(super) fn head(&mut self) -> Option<&mut Parts> {
+        self.request.as_mut().map(|(head, _)| head)
+    }
+
     /// Keeps what a further attempt needs, the body up to `limit` bytes.
     pub(super) fn repeatable(&mut self, limit: usize, with_extensions: bool) {
         if let Some((head, body)) = self.request.take() {

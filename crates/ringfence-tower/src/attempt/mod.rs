@@ -8,25 +8,26 @@ mod mark;
 mod one;
 mod pass;
 mod places;
+mod start;
 mod trail;
 
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::request::Parts;
 use http::{Request, Response};
-use ringfence_balancer::{Decision, FailureKind, Outcome, PickError};
+use ringfence_balancer::{Decision, FailureKind, Outcome};
 use ringfence_core::RequestTags;
 use ringfence_policy::{GrayTag, TrustedTags};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use self::choose::{Way, decide};
+use self::choose::Way;
 use self::failed::{Cost, Failed, status_text};
+use self::hedge::Ahead;
 use self::in_hand::InHand;
 use self::pass::pass;
-use self::places::{admit, begin_next};
+use self::places::begin_next;
 use self::trail::Trail;
 use crate::body::{Limit, RequestBody, ResponseBody};
 use crate::classify::Verdict;
@@ -38,87 +39,53 @@ use crate::{RoutingKey, deadline};
 
 type Answer<R> = Response<ResponseBody<R>>;
 
-pub(crate) async fn run<S, B>(
-    transport: S,
+/// A block and not an `async fn`, whose arguments would lie in the future twice: the whole of it is copied to where it runs.
+pub(crate) fn run<S, B>(
+    mut transport: S,
     settings: Arc<Settings>,
     request: Request<B>,
-) -> Result<Answer<S::ResponseBody>, S::Error>
+) -> impl Future<Output = Result<Answer<S::ResponseBody>, S::Error>> + use<S, B>
 where
     S: Transport<B>,
     B: RequestBody,
 {
-    let answer = call(transport, &settings, request).await;
-    answer.map_err(S::Error::from)
-}
-
-async fn call<S, B>(
-    mut transport: S,
-    settings: &Settings,
-    request: Request<B>,
-) -> Result<Answer<S::ResponseBody>, Error>
-where
-    S: Transport<B>,
-    B: RequestBody,
-{
-    let (mut head, body) = request.into_parts();
+    let (head, body) = request.into_parts();
     let deadline = deadline::from_headers(&head.headers);
-    let mut trail = Trail::default();
-    let mut untouched = settings.untouched(&transport);
-    // What may go to the client as it is waits for nobody before it is known that it does not.
-    let is_let_in = untouched.is_none();
-    if is_let_in {
-        admit(settings, deadline, &mut trail).await?;
-    }
-    let is_limited = settings.balancer.config().concurrency().max_in_flight() > 0;
-    // A rule may strip headers that it reads.
-    let as_it_came = (!is_let_in && is_limited).then(|| head.headers.clone());
-    let mut way = decide(settings, &mut head, &mut untouched, trail.rule());
-    let waited = matches!(way, Err(PickError::NotReady { .. }));
-    if waited {
-        way = match until(deadline, settings.balancer.ready()).await {
-            Some(Ok(())) => decide(settings, &mut head, &mut untouched, trail.rule()),
-            Some(Err(error)) => Err(error),
-            None => return Err(trail.late(settings)),
-        };
-    }
-    let decision = match way.map_err(|error| trail.not_picked(settings, error))? {
-        Way::Chosen(decision) => {
-            match as_it_came {
-                Some(headers) => {
-                    // What was chosen before the wait may be gone after it, and holds a slot if it is on trial.
-                    drop(decision);
-                    admit(settings, deadline, &mut trail).await?;
-                    head.headers = headers;
-                    match decide(settings, &mut head, &mut None::<S::Service>, trail.rule()) {
-                        Ok(Way::Chosen(decision)) => decision,
-                        // Not without a client to be left untouched.
-                        Ok(Way::Untouched { .. }) => return Err(trail.full(settings)),
-                        Err(error) => return Err(trail.not_picked(settings, error)),
-                    }
-                }
-                None => decision,
+    let mut in_hand = InHand::new(head, body);
+    async move {
+        let mut trail = Trail::default();
+        let settings = &*settings;
+        let untouched = settings.untouched(&transport);
+        let found = start::find(settings, &mut in_hand, untouched, deadline, &mut trail);
+        let (decision, waited) = match found.await? {
+            (Way::Chosen(decision), waited) => (decision, waited),
+            (Way::Untouched { service, observed }, _) => {
+                let Some((head, body)) = in_hand.take() else {
+                    return Err(trail.full(settings).into());
+                };
+                let request = Request::from_parts(head, body);
+                // What is decided shall not carry the room for it.
+                let passed = Box::pin(pass(service, settings, request, observed));
+                return Ok(passed.await?);
             }
-        }
-        Way::Untouched { service, observed } => {
-            let request = Request::from_parts(head, body);
-            return pass(service, settings, request, observed).await;
-        }
-    };
-    let mut call = Call {
-        transport: &mut transport,
-        settings,
-        deadline,
-    };
-    let answer = call.run(head, body, &decision, waited, &mut trail);
-    let answer = until(deadline, answer).await;
-    answer.unwrap_or_else(|| Err(trail.late(settings)))
+        };
+        let mut call = Call {
+            transport: &mut transport,
+            settings,
+            deadline,
+        };
+        let answer = {
+            let answer = pin!(call.run(&mut in_hand, &decision, waited, &mut trail));
+            until(deadline, answer).await
+        };
+        Ok(answer.unwrap_or_else(|| Err(trail.late(settings)))?)
+    }
 }
 
 /// `None` when the time came first. Without a limit no timer is made.
-async fn until<F: Future>(limit: Option<Instant>, future: F) -> Option<F::Output> {
-    let mut future = pin!(future);
+async fn until<F: Future>(limit: Option<Instant>, future: Pin<&mut F>) -> Option<F::Output> {
     match limit {
-        Some(limit) => timeout_at(limit, future.as_mut()).await.ok(),
+        Some(limit) => timeout_at(limit, future).await.ok(),
         None => Some(future.await),
     }
 }
@@ -134,8 +101,7 @@ struct Call<'a, S> {
 impl<S> Call<'_, S> {
     async fn run<B>(
         &mut self,
-        mut head: Parts,
-        body: B,
+        in_hand: &mut InHand<B>,
         decision: &Decision,
         waited: bool,
         trail: &mut Trail,
@@ -144,17 +110,21 @@ impl<S> Call<'_, S> {
         S: Transport<B>,
         B: RequestBody,
     {
-        let idempotent = self.settings.retry.is_idempotent(&head);
+        let Some(head) = in_hand.head() else {
+            return Err(trail.full(self.settings));
+        };
+        let idempotent = self.settings.retry.is_idempotent(head);
         // All of them have been read; taken out, they need no copy for a further attempt.
         trail.decided(decision.pool());
-        head.extensions.remove::<RequestTags>();
-        head.extensions.remove::<RoutingKey>();
-        head.extensions.remove::<GrayTag>();
-        head.extensions.remove::<TrustedTags>();
-        head.extensions.remove::<Idempotent>();
+        let extensions = &mut head.extensions;
+        extensions.remove::<RequestTags>();
+        extensions.remove::<RoutingKey>();
+        extensions.remove::<GrayTag>();
+        extensions.remove::<TrustedTags>();
+        extensions.remove::<Idempotent>();
 
-        let mut in_hand = InHand::new(head, body);
-        let mut candidates = decision.candidates();
+        let mut candidates = decision.candidates_and_last_resorts();
+        let last_resorts = decision.last_resorts();
         if candidates.len() > 1 && self.settings.retry.may_hop() {
             in_hand.repeatable(
                 self.settings.replay_limit,
@@ -169,24 +139,27 @@ impl<S> Call<'_, S> {
                 in_hand.is_last();
             }
             trail.begin(attempt);
-            let ended = self.attempt_or_hedge(
-                candidate,
-                &mut candidates,
-                idempotent,
-                delayed,
-                &mut in_hand,
-                trail,
-            );
+            let hedging = self.settings.retry.hedging().filter(|_| idempotent);
+            let ended = async {
+                let Some(delay) = hedging else {
+                    let attempt = self.attempt(candidate, delayed, in_hand, trail);
+                    return attempt.await;
+                };
+                let ahead = Ahead {
+                    candidates: &mut candidates,
+                    last_resorts,
+                };
+                let hedged = self.hedged(candidate, ahead, delay, delayed, in_hand, trail);
+                // Calls that are not hedged shall not carry the room for two.
+                Box::pin(hedged).await
+            };
             let pause = match ended.await {
                 Ok(response) => {
                     let verdict = self.judge(&response);
                     let pause = self.pause_after(&response, verdict, idempotent, trail);
                     let allowed = pause.is_some();
                     let further = candidates.len();
-                    if self
-                        .hop(allowed, Cost::Budget, further, &mut in_hand)
-                        .is_err()
-                    {
+                    if self.hop(allowed, Cost::Budget, further, in_hand).is_err() {
                         return Ok(self.accept::<B>(response, verdict, trail));
                     }
                     trail.ended(
@@ -207,7 +180,7 @@ impl<S> Call<'_, S> {
                     trail.ended_with(outcome, &*error);
                     let allowed = self.settings.retry.allows(failure, idempotent);
                     let further = candidates.len();
-                    if let Err(kind) = self.hop(allowed, cost, further, &mut in_hand) {
+                    if let Err(kind) = self.hop(allowed, cost, further, in_hand) {
                         return Err(trail.fail(self.settings, kind, Some(error)));
                     }
                     Duration::ZERO

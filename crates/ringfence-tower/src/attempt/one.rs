@@ -1,6 +1,7 @@
 //! One attempt at one instance.
 
 use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::time::Duration;
 
 use http::{Request, Response};
@@ -77,7 +78,7 @@ impl<S> Call<'_, S> {
             at: Instant::now(),
             connections: self.transport.connections(&target),
         };
-        let call = until(limit, self.send(&target, delayed, in_hand, trail)).await;
+        let call = until(limit, pin!(self.send(&target, delayed, in_hand, trail))).await;
         let call =
             call.unwrap_or_else(|| Err(Failed::unsent(Failure::Unprocessed, self.timeout())));
         Ok((begun, call?))
@@ -183,6 +184,6 @@ fn target<'t>(settings: &'t Settings, candidate: &'t Candidate) -> Target<'t> {
 impl Begun<'_> {
     /// The client's answer, within the limit of the attempt.
     pub(super) async fn until_end<F: Future>(&self, call: F) -> Option<F::Output> {
-        until(self.limit, call).await
+        until(self.limit, pin!(call)).await
     }
 }

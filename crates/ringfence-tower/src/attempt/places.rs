@@ -1,5 +1,7 @@
 //! The places that a call needs: among those in flight to the service, and on an instance.
 
+use std::pin::pin;
+
 use ringfence_balancer::{Candidate, InFlight};
 use tokio::time::Instant;
 
@@ -14,7 +16,7 @@ pub(super) async fn admit(
     deadline: Option<Instant>,
     trail: &mut Trail,
 ) -> Result<(), Error> {
-    match until(deadline, settings.balancer.admit()).await {
+    match until(deadline, pin!(settings.balancer.admit())).await {
         Some(Ok(permit)) => {
             trail.admitted(permit);
             Ok(())

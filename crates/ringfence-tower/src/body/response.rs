@@ -13,7 +13,7 @@ use ringfence_balancer::{FailureKind, InFlight, Outcome, Permit};
 use ringfence_core::Instance;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::classify::{Classify, Verdict, is_grpc};
+use crate::classify::{Classify, GRPC_STATUS, Verdict, is_grpc};
 use crate::error::{Error, ErrorKind, FailedAttempt};
 
 pin_project! {
@@ -88,7 +88,7 @@ impl Tracker {
         Self {
             in_flight,
             classifier,
-            status_due: is_grpc(headers) && !headers.contains_key("grpc-status"),
+            status_due: is_grpc(headers) && !headers.contains_key(GRPC_STATUS),
             has_data: false,
             verdict,
             _permit: None,
@@ -110,7 +110,7 @@ impl Tracker {
     }
 
     fn trailers(&mut self, trailers: &HeaderMap) {
-        if trailers.contains_key("grpc-status") {
+        if trailers.contains_key(GRPC_STATUS) {
             self.status_due = false;
         }
         if self.verdict == Verdict::Success {

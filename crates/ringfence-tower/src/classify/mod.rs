@@ -10,6 +10,7 @@ use std::fmt;
 use http::{HeaderMap, HeaderName, StatusCode};
 
 /// gRPC A6: what a server says of a further attempt.
+pub(crate) const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 pub(crate) const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 
 /// How an attempt failed without a response.
@@ -123,7 +124,7 @@ pub fn classify_response(status: StatusCode, headers: &HeaderMap) -> Verdict {
 /// instance, every other status and its absence a success.
 #[must_use]
 pub fn classify_trailers(trailers: &HeaderMap) -> Verdict {
-    match trailers.get("grpc-status").map(|status| status.as_bytes()) {
+    match trailers.get(GRPC_STATUS).map(|status| status.as_bytes()) {
         Some(b"14") => Verdict::Unavailable,
         Some(b"4") => Verdict::Failure,
         _ => Verdict::Success,

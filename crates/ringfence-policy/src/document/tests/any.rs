@@ -199,6 +199,68 @@ fn tenant_mode() -> impl Strategy<Value = TenantMode> {
     ]
 }
 
+fn ring() -> impl Strategy<Value = RingSettings> {
+    let number = || option::of(any::<u32>());
+    let algorithm = prop::sample::select(&[
+        RingAlgorithm::Ring,
+        RingAlgorithm::EnvoyRing,
+        RingAlgorithm::Maglev,
+        RingAlgorithm::Nginx,
+        RingAlgorithm::Ketama,
+        RingAlgorithm::Jump,
+        RingAlgorithm::Rendezvous,
+        RingAlgorithm::Slots,
+    ]);
+    let words = (
+        option::of(prop::sample::select(&[
+            RingHostOrder::AsGiven,
+            RingHostOrder::Sorted,
+        ])),
+        option::of(prop::sample::select(&[
+            RingHash::XxHash,
+            RingHash::MurmurHash2,
+        ])),
+        option::of(prop::sample::select(&[
+            RingVariant::Libketama,
+            RingVariant::Twemproxy,
+            RingVariant::Dubbo,
+        ])),
+    );
+    let slots = (any::<u64>(), btree_map(text(), text(), 0..3))
+        .prop_map(|(epoch, owners)| RingSlots { epoch, owners });
+    let lists = (
+        option::of(prop::collection::vec(text(), 0..3)),
+        option::of(slots),
+    );
+    let numbers = (
+        number(),
+        number(),
+        number(),
+        number(),
+        number(),
+        number(),
+        number(),
+    );
+    (algorithm, numbers, option::of(any::<u64>()), words, lists).prop_map(
+        |(algorithm, numbers, seed, (host_order, hash, variant), (buckets, slots))| RingSettings {
+            algorithm,
+            points_per_instance: numbers.0,
+            probes: numbers.1,
+            seed,
+            max_ring_points: numbers.2,
+            min_ring_size: numbers.3,
+            max_ring_size: numbers.4,
+            host_order,
+            hash,
+            table_size: numbers.5,
+            weight_unit: numbers.6,
+            variant,
+            buckets,
+            slots,
+        },
+    )
+}
+
 fn document() -> impl Strategy<Value = PolicyDocument> {
     let zone = (
         text(),
@@ -221,14 +283,16 @@ fn document() -> impl Strategy<Value = PolicyDocument> {
     let gray = btree_map(text(), release(), 0..3);
     (
         mode(),
+        option::of(ring()),
         zone,
         gray,
         tenants,
         prop::collection::vec(rule(), 0..3),
     )
-        .prop_map(|(mode, zone, gray, tenants, rules)| PolicyDocument {
+        .prop_map(|(mode, ring, zone, gray, tenants, rules)| PolicyDocument {
             ringfence: DocumentVersion::V1,
             mode,
+            ring,
             zone,
             gray,
             tenants,

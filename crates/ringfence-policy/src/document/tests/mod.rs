@@ -1,6 +1,7 @@
 mod any;
 mod deep;
 mod messages;
+mod ring;
 
 use super::*;
 

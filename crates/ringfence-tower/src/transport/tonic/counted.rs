@@ -98,7 +98,7 @@ impl AsyncRead for Counted {
             if polled.is_ready() {
                 return polled;
             }
-            self.ended = Some(ready!(self.lifetime.as_mut().poll(cx)));
+            self.ended = Some(ready!(self.lifetime.poll(cx)));
         }
         Poll::Ready(match self.ended {
             // As if the server had closed it: whatever comes next makes another one.

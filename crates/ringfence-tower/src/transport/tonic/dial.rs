@@ -22,11 +22,15 @@ use super::counted::{Counted, Tally};
 use super::lifetime::Limits;
 use super::options::Options;
 use super::resolve::Resolver;
+use super::when_woken::WhenWoken;
 use crate::error::BoxError;
 
-/// How long an instance is not dialled again after the first failed attempt, and at most.
+/// How long an instance is not dialled again after the first failed attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const MAX_PAUSE: Duration = Duration::from_secs(1);
+/// At most, where it refuses: that costs next to nothing, and whoever is left when all others die may just have come back.
+const MAX_PAUSE_REFUSED: Duration = Duration::from_millis(100);
+/// At most, where it does not answer: each attempt makes requests wait.
+const MAX_PAUSE_SILENT: Duration = Duration::from_secs(1);
 
 /// Dials one address, whatever URI it is asked for: that one carries the service's name.
 ///
@@ -166,7 +170,7 @@ impl Dialer {
                 *self.pause() = Pause::default();
                 let lifetime = match self.presence {
                     Some(presence) => self.limits.lifetime(presence, Arc::clone(&self.tally)),
-                    None => Box::pin(pending()),
+                    None => WhenWoken::new(pending()),
                 };
                 let counted = Counted::new(connection.into_inner(), self.tally, lifetime);
                 return Ok(TokioIo::new(counted));
@@ -193,7 +197,11 @@ impl Pause {
     }
 
     fn begin(&mut self, now: Instant, cause: Arc<Cause>) {
-        self.length = (self.length * 2).clamp(FIRST_PAUSE, MAX_PAUSE);
+        let max = match *cause {
+            Cause::Connect(_) => MAX_PAUSE_REFUSED,
+            _ => MAX_PAUSE_SILENT,
+        };
+        self.length = (self.length * 2).clamp(FIRST_PAUSE, max);
         self.until = Some((now + self.length, cause));
     }
 }
@@ -261,5 +269,35 @@ impl Future for Dial {
 impl Drop for Dial {
     fn drop(&mut self) {
         self.running.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of 20 failed attempts in a row, each made as soon as it may be: how long the last one is remembered.
+    fn last_pause(cause: impl Fn() -> Cause) -> Duration {
+        let (mut pause, mut now) = (Pause::default(), Instant::now());
+        let mut last = Duration::ZERO;
+        for _ in 0..20 {
+            pause.begin(now, Arc::new(cause()));
+            assert!(pause.current(now).is_some_and(|error| error.is_old));
+            last = pause.length;
+            now += last;
+            assert!(pause.current(now).is_none(), "asked again after {last:?}");
+        }
+        last
+    }
+
+    /// A server that was away for long, and is back just when all others die, is not taken for dead for long.
+    #[test]
+    fn who_refuses_is_asked_again_sooner_than_who_is_silent() {
+        assert_eq!(
+            last_pause(|| Cause::Connect("refused".into())),
+            MAX_PAUSE_REFUSED
+        );
+        let silent = || Cause::Timeout(Duration::from_secs(1));
+        assert_eq!(last_pause(silent), MAX_PAUSE_SILENT);
     }
 }

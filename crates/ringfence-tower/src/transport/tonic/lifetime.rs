@@ -1,7 +1,7 @@
 //! When a connection ends that nobody has closed.
 
 use std::future::{Future, pending, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::counted::Tally;
 use super::options::Options;
+use super::when_woken::WhenWoken;
 
 /// Why it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +23,7 @@ pub(super) enum End {
 }
 
 /// Completes when the connection is to end. It is polled by the connection itself, so that there is nothing else to be ended.
-pub(super) type Lifetime = Pin<Box<dyn Future<Output = End> + Send>>;
+pub(super) type Lifetime = WhenWoken<End>;
 
 /// The settings of it.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +46,7 @@ impl Limits {
     pub(super) fn lifetime(self, presence: Presence, tally: Arc<Tally>) -> Lifetime {
         let drained = drained(self.drain_limit, presence.clone());
         let idle = idle(self.idle_timeout, presence, tally);
-        Box::pin(async move {
+        WhenWoken::new(async move {
             let (mut drained, mut idle) = (pin!(drained), pin!(idle));
             poll_fn(|cx| {
                 if drained.as_mut().poll(cx).is_ready() {

@@ -8,6 +8,7 @@ mod lifetime;
 mod options;
 mod resolve;
 mod warm_up;
+mod when_woken;
 
 use std::fmt;
 use std::ops::RangeInclusive;
