@@ -10,6 +10,7 @@ use crate::{
     data::{self, Keys},
     goals::Row,
     grpc::{Mode, Server},
+    layer::Over,
     ring,
 };
 
@@ -69,10 +70,28 @@ pub(crate) fn measure(steady: bool) -> Result<Vec<Row>, Box<dyn Error>> {
         "instructions",
         probes,
     ));
+    rows.push(layer()?);
     if !steady {
         rows.extend(calls()?);
     }
     Ok(rows)
+}
+
+fn layer() -> Result<Row, Box<dyn Error>> {
+    let of = |over: Over| {
+        let name = over.to_possible_value().ok_or("no such service")?;
+        between(4_000, 24_000, |count| {
+            vec!["over".to_owned(), name.get_name().to_owned(), count]
+        })
+    };
+    let mock = of(Over::Mock)?;
+    let (ours, p2c) = (of(Over::Layer)? - mock, of(Over::P2c)? - mock);
+    let row = Row::steady(
+        "layer over a mock, N=100",
+        "instructions above the mock's",
+        ours,
+    );
+    Ok(row.with_sides(format!("tower's p2c {p2c:.0}")))
 }
 
 fn calls() -> Result<Vec<Row>, Box<dyn Error>> {
@@ -87,7 +106,7 @@ fn calls() -> Result<Vec<Row>, Box<dyn Error>> {
     };
     let raw = of(Mode::Raw)?;
     let mut rows = Vec::new();
-    for mode in [Mode::Ringfence, Mode::Map, Mode::BalanceList] {
+    for mode in [Mode::Ringfence, Mode::Pinging, Mode::Map, Mode::BalanceList] {
         let row = Row::noisy(
             format!("a call of {mode:?}, 1 in flight"),
             "thousand instructions above one raw channel's",

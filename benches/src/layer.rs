@@ -72,12 +72,41 @@ fn calls<'a, S: Service<Request<Body>> + 'a>(mut service: S, keys: &'a [RoutingK
     })
 }
 
+fn keys() -> Vec<RoutingKey> {
+    let users = (0..USERS).map(|n| RoutingKey::from(format!("user-{n}")));
+    users.collect()
+}
+
+fn balanced() -> impl Service<Request<Body>> {
+    let mocks = ServiceList::new::<Request<Body>>((0..COUNT).map(|_| Constant::new(Mock, 1u32)));
+    Balance::new(mocks)
+}
+
+/// Calls in a row, for Callgrind.
+pub(crate) fn repeat(over: Over, count: u32) {
+    let keys = keys();
+    let fleet = Fleet::new(COUNT);
+    let layer = RingfenceLayer::new(fleet.balancer.clone()).with_key(KeySource::extension());
+    let mut work = match over {
+        Over::Mock => calls(Mock, &keys),
+        Over::P2c => calls(balanced(), &keys),
+        Over::Layer => calls(layer.wrap(Mock), &keys),
+    };
+    work(count);
+}
+
+/// What is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Over {
+    Mock,
+    P2c,
+    Layer,
+}
+
 pub(crate) fn measure(steady: bool) -> Vec<Row> {
     let fleet = Fleet::new(COUNT);
     let layer = RingfenceLayer::new(fleet.balancer.clone()).with_key(KeySource::extension());
-    let keys: Vec<_> = (0..USERS)
-        .map(|n| RoutingKey::from(format!("user-{n}")))
-        .collect();
+    let keys = keys();
     let mut ours = layer.wrap(Mock);
     for key in &keys {
         // The first request to an instance parses its address.
@@ -98,9 +127,11 @@ pub(crate) fn measure(steady: bool) -> Vec<Row> {
     if steady {
         return rows;
     }
-    let mocks = ServiceList::new::<Request<Body>>((0..COUNT).map(|_| Constant::new(Mock, 1u32)));
-    let p2c = Balance::new(mocks);
-    let works = [calls(Mock, &keys), calls(ours, &keys), calls(p2c, &keys)];
+    let works = [
+        calls(Mock, &keys),
+        calls(ours, &keys),
+        calls(balanced(), &keys),
+    ];
     let times = interleaved(CALLS, works);
     let row = Row::noisy(
         format!("layer over a mock, N={COUNT}"),

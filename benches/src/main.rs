@@ -70,6 +70,9 @@ enum Part {
     /// Picks so many times, for Callgrind.
     #[command(hide = true)]
     Picks { peer: callgrind::Picker, count: u32 },
+    /// Calls a service that answers at once so many times, for Callgrind.
+    #[command(hide = true)]
+    Over { over: layer::Over, count: u32 },
     /// Serves echo on four ports until its input ends.
     #[command(hide = true)]
     Serve,
@@ -87,6 +90,10 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     match arguments.part {
         Some(Part::Picks { peer, count }) => {
             callgrind::picks(peer, count);
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(Part::Over { over, count }) => {
+            layer::repeat(over, count);
             return Ok(ExitCode::SUCCESS);
         }
         Some(Part::Serve) => {

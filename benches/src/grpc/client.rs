@@ -1,6 +1,6 @@
 //! One client of each kind.
 
-use std::error::Error;
+use std::{error::Error, time::Duration};
 
 use ringfence_balancer::Balancer;
 use ringfence_core::{Instance, InstanceError, RingConfig};
@@ -33,6 +33,13 @@ impl Client {
         let first = endpoints.first().cloned().ok_or("no port")?;
         Ok(match mode {
             Mode::Raw => Self::One(EchoClient::new(first.connect().await?)),
+            Mode::Pinging => {
+                let pinging = first
+                    .http2_keep_alive_interval(Duration::from_secs(10))
+                    .keep_alive_timeout(Duration::from_secs(5))
+                    .keep_alive_while_idle(true);
+                Self::One(EchoClient::new(pinging.connect().await?))
+            }
             Mode::BalanceList => Self::One(EchoClient::new(Channel::balance_list(
                 endpoints.into_iter(),
             ))),

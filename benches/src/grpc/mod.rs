@@ -27,6 +27,8 @@ const ROUND: Duration = Duration::from_millis(500);
 pub(crate) enum Mode {
     /// One channel to one server.
     Raw,
+    /// The same with the pings that Ringfence's connector sends by default.
+    Pinging,
     /// tonic's balancing over four.
     BalanceList,
     /// A channel to each of four, by a hash of the key: the least that affinity can cost.
@@ -82,6 +84,7 @@ impl Rates {
         let what = format!("gRPC, {in_flight} in flight: {mode:?}");
         let measure = match peer {
             Mode::Raw => "requests a second to one raw channel's",
+            Mode::Pinging => "requests a second to one pinging channel's",
             Mode::BalanceList => "requests a second to balance_list's",
             Mode::Map => "requests a second to the map of channels'",
             Mode::Ringfence => "requests a second to Ringfence's",

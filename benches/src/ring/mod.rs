@@ -3,6 +3,7 @@
 mod change;
 mod lookup;
 mod memory;
+mod parity;
 mod peers;
 mod shares;
 mod walk;

@@ -47,6 +47,7 @@ pub(crate) fn measure() -> Vec<Row> {
             rows.push(moved(count, probes));
         }
     }
+    rows.extend(super::parity::measure());
     rows
 }
 

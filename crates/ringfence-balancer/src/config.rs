@@ -70,7 +70,8 @@ impl Default for BalancerConfig {
 }
 
 impl BalancerConfig {
-    /// Points, seed and size limit of the rings; every client of a service must use the same.
+    /// Algorithm, points, seed and size limit of the rings; every client of a service must use the same. A policy that has a section
+    /// `ring` takes their place while it is in force.
     #[must_use]
     pub fn with_ring(mut self, ring: RingConfig) -> Self {
         self.view = self.view.with_ring(ring);

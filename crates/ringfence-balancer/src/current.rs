@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use ringfence_core::View;
+use ringfence_core::{RingConfig, View};
 use ringfence_policy::{Evaluation, ExplainLimits, Explanation, RequestHead};
 
 use crate::{
@@ -109,9 +109,10 @@ impl<'a> Current<'a> {
         let config = &self.shared.config;
         let key = evaluation.key_bytes();
         let key = key.filter(|key| key.len() <= config.max_key_len());
-        let ring = config.ring();
+        // It tells keys apart, for which the few bits of some algorithms would not do.
+        let distinct = RingConfig::default();
         Suggestion {
-            key: key.map(|key| ring.hash_key_salted(key, evaluation.salt).hash()),
+            key: key.map(|key| distinct.hash_key_salted(key, evaluation.salt).hash()),
             view: Arc::clone(self.view()),
             instance: key.and_then(|key| {
                 pick::owner(

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringfence_core::{ConfigFinding, FindingRule, Severity};
+use ringfence_core::{ConfigFinding, FindingRule, HashAlgorithm, Severity};
 
 use crate::{BalancerBuilder, BalancerConfig, HealthCheckConfig};
 
@@ -145,6 +145,9 @@ pub(crate) const RULES: &[FindingRule<BalancerConfig>] = &[
         severity: Severity::Warning,
         check: |config| {
             let ring = config.ring();
+            if *ring.algorithm() != HashAlgorithm::Ring {
+                return None;
+            }
             let (points, max) = (ring.points_per_instance(), ring.max_ring_points());
             (points > max / 2).then(|| {
                 format!(

@@ -110,6 +110,10 @@ fn choose(
                 if !limits.is_any() {
                     return match admitted {
                         // Nearly always, and the shorter way.
+                        Admitted::All if chosen.next.is_none() => {
+                            let walk = pool.walk(hash).take(limit);
+                            Candidates::collect(walk.filter_map(|m| candidate(published, pool, m)))
+                        }
                         Admitted::All => {
                             Candidates::collect(chosen.walk(key, salt, limit).filter_map(seat))
                         }

@@ -24,6 +24,8 @@ pub struct Snapshot {
     duplicates: usize,
     /// Places and weights of those whose weight on rings is not their own, rising.
     ring_weights: Box<[(u32, u32)]>,
+    /// Places in the order given; `None` where that is their own order.
+    given: Option<Box<[u32]>>,
 }
 
 impl Snapshot {
@@ -35,18 +37,22 @@ impl Snapshot {
 
     /// The same of instances that are shared with other snapshots or a registry; copies none of them.
     pub fn from_shared(instances: impl IntoIterator<Item = Arc<Instance>>) -> Self {
-        let mut instances: Vec<Arc<Instance>> = instances.into_iter().collect();
+        let mut instances: Vec<(u32, Arc<Instance>)> = (0..).zip(instances).collect();
         let given = instances.len();
         // The whole value breaks ties beyond the address, so that the result is a function of the set alone.
-        instances.sort_by(|a, b| {
+        instances.sort_by(|(_, a), (_, b)| {
             (a.id(), a.address())
                 .cmp(&(b.id(), b.address()))
                 .then_with(|| tie_break(a).cmp(&tie_break(b)))
         });
-        instances.dedup_by(|later, first| later.id() == first.id());
+        instances.dedup_by(|(_, later), (_, first)| later.id() == first.id());
         Self {
             duplicates: given - instances.len(),
-            instances: instances.into(),
+            given: given_order(instances.iter().map(|(at, _)| *at)),
+            instances: instances
+                .into_iter()
+                .map(|(_, instance)| instance)
+                .collect(),
             ring_weights: Box::default(),
         }
     }
@@ -98,6 +104,7 @@ impl Snapshot {
             instances: self.instances.clone(),
             duplicates: self.duplicates,
             ring_weights,
+            given: self.given.clone(),
         })
     }
 
@@ -114,6 +121,15 @@ impl Snapshot {
         }
         let instance = self.instances.get(place as usize);
         instance.map_or(0, |instance| instance.effective_weight())
+    }
+
+    /// The places in [`instances`](Self::instances) in the order in which the registry or file listed them, which some
+    /// [algorithms](crate::HashAlgorithm) of other programs depend on. It makes no difference to equality, so a registry that lists the same
+    /// instances in another order makes no new snapshot.
+    pub fn given_order(&self) -> impl Iterator<Item = u32> + '_ {
+        let own = self.given.is_none().then(|| (0u32..).zip(&self.instances));
+        let own = own.into_iter().flatten().map(|(place, _)| place);
+        own.chain(self.given.iter().flatten().copied())
     }
 
     /// How many records were dropped because another one had their id.
@@ -166,6 +182,16 @@ impl Snapshot {
             }
         }
     }
+}
+
+/// The places by when each was given; `None` where that rises with them.
+fn given_order(given_at: impl Iterator<Item = u32> + Clone) -> Option<Box<[u32]>> {
+    if given_at.clone().is_sorted() {
+        return None;
+    }
+    let mut places: Vec<(u32, u32)> = given_at.zip(0..).collect();
+    places.sort_unstable();
+    Some(places.into_iter().map(|(_, place)| place).collect())
 }
 
 fn tie_break(i: &Instance) -> impl Ord + '_ {
@@ -316,5 +342,32 @@ mod tests {
         assert!(c.weight && c.stopped && !c.tags && !c.health);
         assert!(old.diff(&old).is_empty());
         assert_eq!(old.diff(&Snapshot::empty()).removed.len(), 3);
+    }
+
+    #[test]
+    fn the_order_given_is_kept_and_is_no_difference() {
+        let named = |ids: &[&str]| {
+            let instances = ids.iter().map(|id| instance(id, "10.0.0.1:80"));
+            Arc::new(Snapshot::new(instances))
+        };
+        let given = |snapshot: &Snapshot| {
+            let instances = snapshot.given_order();
+            let instances = instances.map(|place| &snapshot.instances()[place as usize]);
+            instances.map(|i| i.id().to_string()).collect::<Vec<_>>()
+        };
+        let mixed = named(&["c", "a", "d", "b"]);
+        assert_eq!(given(&mixed), ["c", "a", "d", "b"]);
+        let sorted = named(&["a", "b", "c", "d"]);
+        assert_eq!(given(&sorted), ["a", "b", "c", "d"]);
+        assert!(sorted.given.is_none(), "nothing is kept for it");
+        assert_eq!(mixed, sorted);
+        assert!(mixed.diff(&sorted).is_empty());
+        let grown = mixed.with_ring_weights(|i| (i.id().as_str() == "a").then_some(10));
+        assert_eq!(given(&grown), given(&mixed), "kept through a slow start");
+        // Of several records of one id, the place is that of the record that stays.
+        let (low, high) = (instance("a", "10.0.0.1:80"), instance("a", "10.0.0.2:80"));
+        let twice = Snapshot::new([high, instance("b", "h:1"), low]);
+        assert_eq!(given(&twice), ["b", "a"]);
+        assert_eq!(given(&Snapshot::empty()), [""; 0]);
     }
 }

@@ -48,7 +48,7 @@
 //! [`balancer`] (counters, outcomes) and [`tower`] (transports, bodies, classification). The `KeySource` at the root is that of
 //! the layer; the one of a policy's document is [`policy::KeySource`].
 //!
-//! [`guide`] explains the routing policy field by field, and who gets requests: outlier detection, health checks, flap damping,
+//! [`guide`] explains the routing policy field by field, the algorithms that keys are mapped by, and who gets requests: outlier detection, health checks, flap damping,
 //! limits on load, the guard against lost instances and the start.
 
 pub mod guide;
@@ -76,9 +76,9 @@ pub use self::{
         WarmUp,
     },
     core::{
-        Address, Attribute, Fallback, HashBalanceFactor, Health, Instance, InstanceBuilder,
-        InstanceError, InstanceId, Match, RequestTags, RingConfig, Scheme, Severity, Snapshot,
-        TagRouting, TagRule, View, Weight,
+        Address, Attribute, Fallback, HashAlgorithm, HashBalanceFactor, Health, Instance,
+        InstanceBuilder, InstanceError, InstanceId, Match, RequestTags, RingConfig, Scheme,
+        Severity, Snapshot, TagRouting, TagRule, View, Weight,
     },
     discovery::{Discovery, MemoryRegistry, ServiceKey, StaticDiscovery, WatchConfig},
     policy::{

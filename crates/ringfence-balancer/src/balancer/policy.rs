@@ -44,7 +44,8 @@ impl Balancer {
     }
 
     /// The kill switch: while the policy is switched off, nothing of it is computed and every request goes the way it goes
-    /// without one. It takes effect with the next request, and a policy that is set later stays off too.
+    /// without one. It takes effect with the next request, and a policy that is set later stays off too. How keys are mapped
+    /// stays as the policy says, so that switching it off moves none for that.
     pub fn switch_policy(&self, on: bool) {
         let was_off = self.guard.shared.policy_off.swap(!on, Ordering::Relaxed);
         if was_off == on {

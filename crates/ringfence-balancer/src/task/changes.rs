@@ -72,6 +72,16 @@ pub(crate) fn log(before: Option<&View>, view: &View) {
         log_ignored_health(0, view);
         return;
     };
+    let (was, is) = (before.config().ring(), view.config().ring());
+    if was != is {
+        info!(
+            epoch = view.epoch(),
+            from = %was.algorithm(),
+            to = %is.algorithm(),
+            fingerprint = %view.whole_ring().fingerprint(),
+            "rings have other settings: keys move"
+        );
+    }
     let SnapshotDiff {
         added,
         removed,

@@ -82,12 +82,14 @@ impl Task {
         let (routes, policy) = (self.routes.keys(), self.policy.clone());
         let plans = policy.as_ref().map(|policy| policy.plans().clone());
         let plans = plans.unwrap_or_default();
-        let points = self.shared.config.ring().points_per_instance() as usize;
-        let rings = points.saturating_mul(1 + plans.len());
-        let work = snapshot.len().saturating_mul(rings + 4 * routes.len());
+        let ring = policy.as_ref().and_then(|policy| policy.ring());
+        let ring = ring.unwrap_or(self.shared.config.ring()).clone();
+        let rings = ring.expected_entries(snapshot.len());
+        let judged = snapshot.len().saturating_mul(4 * routes.len());
+        let work = rings.saturating_mul(1 + plans.len()).saturating_add(judged);
         let plan = Plan {
             before: before.clone(),
-            config: self.shared.config.view().clone(),
+            config: self.shared.config.view().clone().with_ring(ring),
             plans,
             snapshot,
             routes,
@@ -192,7 +194,13 @@ impl Plan {
     pub(super) fn build(self) -> View {
         let absence = |index: usize| self.seats.get(index)?.node.absence();
         match self.before {
-            Some(before) => before.next(self.plans, self.snapshot, self.routes, absence),
+            Some(before) => before.next_with_ring(
+                self.config.ring(),
+                self.plans,
+                self.snapshot,
+                self.routes,
+                absence,
+            ),
             None => View::first(self.config, self.plans, self.snapshot, absence),
         }
     }

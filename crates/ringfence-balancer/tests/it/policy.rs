@@ -440,3 +440,35 @@ async fn what_happens_without_a_key_the_rule_says_or_else_the_settings() {
         }
     }
 }
+
+/// Keys that an algorithm keeps in one slot are different keys of a cache all the same.
+#[tokio::test(start_paused = true)]
+async fn a_comparison_tells_keys_of_one_slot_apart() {
+    let text = "
+ringfence: 1
+mode: observe
+ring: { algorithm: slots }
+rules: [{ name: all, key: [{ header: x-user }] }]
+";
+    let policy = PolicyDocument::parse_and_compile(text, &PolicyContext::new()).expect("legal");
+    let balancer = Balancer::builder(registry((0..9).map(instance)), service())
+        .with_policy(policy)
+        .build()
+        .expect("in a runtime");
+    balancer.ready().await.expect("the registry answers");
+    let mut owners = BTreeSet::new();
+    for n in 0..50 {
+        let request = http::Request::get("/").header("x-user", format!("{{alice}}-{n}"));
+        let request = request.body(()).expect("legal");
+        let suggestion = balancer.read(|current| {
+            let evaluation = current.evaluate(&RequestHead::of(&request))?;
+            Some(current.suggest(&evaluation))
+        });
+        let suggestion = suggestion.expect("ready").expect("the policy is on");
+        owners.insert(suggestion.instance().expect("one").id().to_string());
+        balancer.observed(&suggestion, None);
+    }
+    assert_eq!(owners.len(), 1, "one slot");
+    let hits = balancer.observe_report().suggested_hits;
+    assert_eq!((hits.asked, hits.hits), (50, 0));
+}

@@ -3,11 +3,14 @@
 use std::{fs, sync::Arc, time::Duration};
 
 use ringfence_balancer::{
-    Balancer, BalancerBuilder, CompiledPolicy, PickRequest, PolicyContext, PolicyFault,
-    PolicySourceStatus,
+    Balancer, BalancerBuilder, BalancerConfig, CompiledPolicy, PickRequest, PolicyContext,
+    PolicyFault, PolicySourceStatus,
 };
-use ringfence_core::RoutePlans;
+use ringfence_core::{
+    EnvoyRing, HashAlgorithm, Maglev, Pool, Ring, RingConfig, RoutePlans, Selector,
+};
 use ringfence_discovery::{DocumentSource, ErrorKind, FileDocument};
+use ringfence_policy::PolicyDocument;
 
 use ringfence_testkit::{ScriptedDiscovery, ScriptedDocument, Warnings};
 use tempfile::TempDir;
@@ -267,4 +270,80 @@ async fn a_file_is_in_force_soon_after_it_was_written() {
     })
     .await;
     assert_eq!(rule(&balancer).as_deref(), Some("two"));
+}
+
+/// A policy's section `ring` takes the place of the settings in code: at the start, on reload, and until it is gone.
+#[tokio::test(start_paused = true)]
+async fn a_document_says_how_keys_are_mapped() {
+    let with_ring = |ring: &str| format!("{{ ringfence: 1, ring: {{ {ring} }} }}");
+    let algorithm = |balancer: &Balancer| {
+        let view = balancer.view().expect("one");
+        view.config().ring().algorithm().as_str()
+    };
+    let source = ScriptedDocument::new();
+    source.put(with_ring("algorithm: maglev, table_size: 251"));
+    let balancer = ready(builder(source.clone())).await;
+    assert_eq!(
+        (algorithm(&balancer), balancer.status().epoch),
+        ("maglev", 1)
+    );
+    let expected = |ring: RingConfig| {
+        let pool = Pool::select(balancer.view().expect("one").snapshot(), &Selector::any());
+        let made = Ring::build(&pool, &ring);
+        let owner = |n| {
+            let key = key(n);
+            let member = made.owner(ring.hash_key(key.as_bytes())).expect("one");
+            pool.instance(member).expect("a member").id().to_string()
+        };
+        ((0..200).map(owner).collect::<Vec<_>>(), made.fingerprint())
+    };
+    let holds = |ring: RingConfig| {
+        let (owners_of_keys, fingerprint) = expected(ring);
+        assert_eq!(owners(&balancer, 200), owners_of_keys);
+        assert_eq!(balancer.status().fingerprint, Some(fingerprint));
+    };
+    let small = Maglev::default().with_table_size(251).expect("prime");
+    holds(RingConfig::default().with_algorithm(small));
+
+    source.put(with_ring("algorithm: envoy-ring, min_ring_size: 64"));
+    until(&balancer, |status| status.accepted == 2).await;
+    let envoy = EnvoyRing::default().with_ring_sizes(64, 8_388_608);
+    let envoy = RingConfig::default().with_algorithm(envoy.expect("legal"));
+    holds(envoy.clone());
+    assert_eq!(balancer.status().counters.policies_applied, 1);
+
+    // One that is refused changes nothing.
+    source.put(with_ring("algorithm: envoy-ring, table_size: 251"));
+    until(&balancer, |status| status.rejected == 1).await;
+    holds(envoy);
+
+    source.put("ringfence: 1");
+    until(&balancer, |status| status.accepted == 3).await;
+    holds(RingConfig::default());
+}
+
+/// Without the section the settings in code hold, and a policy set by hand counts as one from a document.
+#[tokio::test(start_paused = true)]
+async fn settings_in_code_hold_where_the_policy_is_silent() {
+    let config = BalancerConfig::default()
+        .with_ring(RingConfig::default().with_algorithm(HashAlgorithm::Rendezvous));
+    let balancer = balancer(&registry((0..6).map(instance)), config).await;
+    let algorithm = || {
+        let view = balancer.view().expect("one");
+        view.config().ring().algorithm().to_string()
+    };
+    let by_scores = owners(&balancer, 100);
+    assert_eq!(algorithm(), "rendezvous");
+    let set = |text: &str| {
+        let policy = PolicyDocument::parse_and_compile(text, &PolicyContext::new());
+        balancer.set_policy(policy.expect("legal"));
+    };
+    set("{ ringfence: 1, ring: { algorithm: nginx } }");
+    settle().await;
+    assert_eq!(algorithm(), "nginx");
+    assert_ne!(owners(&balancer, 100), by_scores);
+    set("{ ringfence: 1, rules: [{ name: all, key: [{ header: x-user }] }] }");
+    settle().await;
+    assert_eq!(algorithm(), "rendezvous");
+    assert_eq!(owners(&balancer, 100), by_scores);
 }

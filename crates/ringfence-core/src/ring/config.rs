@@ -1,4 +1,4 @@
-use super::{HashAlgorithm, HashedKey, KeyHash};
+use super::{HashAlgorithm, HashedKey, KeyHash, others::hash_key as hash_key_of_other};
 use crate::ConfigError;
 
 /// Settings of a ring. All clients of a service must use the same ones to agree on the owners of keys.
@@ -120,18 +120,49 @@ impl RingConfig {
         self.max_ring_points
     }
 
-    /// Hashes a key as rings of these settings want it: xxh3_64 with the seed.
+    /// About how many entries a ring of so many ordinary instances has: what building it costs. Limits on all points are left out.
+    #[must_use]
+    pub fn expected_entries(&self, instances: usize) -> usize {
+        let by_points = |points: u32| instances.saturating_mul(points as usize);
+        match &self.algorithm {
+            HashAlgorithm::Ring => by_points(self.points_per_instance),
+            HashAlgorithm::Nginx(_) | HashAlgorithm::Ketama(_) => by_points(160),
+            HashAlgorithm::EnvoyRing(ring) => instances.max(ring.min_ring_size() as usize),
+            // Slots are looked for several times each, more often the fuller the table is.
+            HashAlgorithm::Maglev(maglev) => (maglev.table_size() as usize).saturating_mul(8),
+            HashAlgorithm::Jump(_) | HashAlgorithm::Rendezvous | HashAlgorithm::Slots(_) => {
+                instances
+            }
+        }
+    }
+
+    /// Hashes a key as rings of these settings want it:
+    ///
+    /// | algorithm | hash of a key | with a salt |
+    /// |---|---|---|
+    /// | `ring`, `jump` | xxh3_64 with the seed | with seed xor salt |
+    /// | `envoy-ring`, `maglev` | xxh64 with seed 0 | with the salt as seed |
+    /// | `nginx` | CRC-32 | upper half of xxh3_64 with the salt as seed |
+    /// | `ketama` | first word of MD5, little endian | upper half of xxh3_64 with the salt as seed |
+    /// | `rendezvous` | xxh64 with seed 0, which nothing is mapped by: it is the key itself that is scored | xxh3_64 with the salt as seed, which is scored in place of the key, as 8 bytes, least first |
+    /// | `slots` | the slot: CRC-16 of the key's hash tag, modulo 16,384 | xxh3_64 of the tag with the salt as seed, modulo 16,384 |
+    ///
+    /// A hash that is made elsewhere, or a random number, will do in place of it: of algorithms that need fewer bits the lower ones
+    /// count, and rendezvous scores it as 8 bytes.
     #[inline]
     #[must_use]
     pub fn hash_key<'k>(&self, key: &'k [u8]) -> HashedKey<'k> {
         self.hash_key_salted(key, 0)
     }
 
-    /// Hashes a key so that where it lies has nothing to do with where other salts have it: with the seed combined with the
-    /// salt by exclusive or. Salt 0 is none. A tenant's salt is the [`name_seed`](crate::name_seed) of its name.
+    /// Hashes a key so that where it lies has nothing to do with where other salts have it. Salt 0 is none. A tenant's salt is the
+    /// [`name_seed`](crate::name_seed) of its name.
     #[inline]
     #[must_use]
     pub fn hash_key_salted<'k>(&self, key: &'k [u8], salt: u64) -> HashedKey<'k> {
-        HashedKey::new(KeyHash::of(key, self.seed ^ salt), key)
+        match self.algorithm {
+            HashAlgorithm::Ring => HashedKey::new(KeyHash::of(key, self.seed ^ salt), key),
+            _ => hash_key_of_other(self, key, salt),
+        }
     }
 }

@@ -3,7 +3,7 @@ use std::fmt;
 use arrayvec::ArrayVec;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::native;
+use super::{RingConfig, native, others::OtherHosts};
 
 /// Digest of everything that decides a ring's mapping: equal fingerprints mean equal routing, whichever process, adapter or
 /// language made the ring.
@@ -11,6 +11,13 @@ use super::native;
 /// It is the 128-bit XXH3 (seed 0) over: the bytes `ringfence ring`, the layout version (u32), the seed (u64), then for each
 /// instance with points, by id: the length of the id (u32), the id, its number of points (u32). Where a key has more than one
 /// probe, behind all of them: the bytes `probes` and their number (u32). Numbers are little endian.
+///
+/// Of the other algorithms it is over: the bytes `ringfence `, the name of the algorithm, a zero byte, the seed (u64), the algorithm's
+/// settings, then for each instance with a weight, by id or where the order given matters in that: the length of the id (u32), the id, the
+/// length of the host key (u32), the host key, weight (u32) and, with nginx, number of points (u32). Settings are, as u32 unless
+/// said otherwise: `envoy-ring` the sizes, the order (1 for sorted) and the hash (1 for MurmurHash2); `maglev` the table's size; `ketama` the variant
+/// (0 to 2) and the most points; `jump` each bucket's id and `slots` each range's first and last slot and id, ids as above, with
+/// the number of them before; `nginx` and `rendezvous` none.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint(u128);
 
@@ -35,6 +42,16 @@ impl Fingerprint {
             digest.update(&probes.to_le_bytes());
         }
         Self(digest.finish())
+    }
+
+    pub(super) fn of_other(config: &RingConfig, hosts: &OtherHosts) -> Self {
+        let mut digest = Xxh3::new();
+        digest.update(b"ringfence ");
+        digest.update(config.algorithm().as_str().as_bytes());
+        digest.update(&[0]);
+        digest.update(&config.seed().to_le_bytes());
+        hosts.digest(config, &mut |bytes| digest.update(bytes));
+        Self(digest.digest128())
     }
 
     /// The digest as a number.

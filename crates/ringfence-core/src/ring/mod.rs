@@ -5,11 +5,12 @@ mod config;
 mod fingerprint;
 mod key;
 mod native;
+mod others;
+mod seen;
 mod walk;
 
 use std::{fmt, sync::Arc};
 
-use self::native::{NativeRing, PointCounts};
 pub use self::{
     algorithm::{
         EnvoyRing, HashAlgorithm, HostOrder, Jump, Ketama, KetamaVariant, Maglev, Nginx, PointHash,
@@ -20,9 +21,13 @@ pub use self::{
     key::{HashedKey, KeyHash},
     walk::Walk,
 };
+use self::{
+    native::{NativeRing, PointCounts},
+    others::{Other, OtherHosts},
+};
 use crate::{instance::InstanceId, pool::Pool};
 
-/// The consistent-hash ring of one [`Pool`], in ring layout v1.
+/// The consistent-hash ring of one [`Pool`], in ring layout v1; or what another [algorithm](HashAlgorithm) has in place of a ring.
 ///
 /// It depends on the ids and weights of the members and on the [`RingConfig`], and on nothing else: not on health, order,
 /// history or process. A *member* is a place in [`Pool::members`]. Drained and disabled members have no points.
@@ -62,6 +67,7 @@ pub struct Ring {
 /// What finds the members of a key.
 enum Engine {
     Native(NativeRing),
+    Other(Box<Other>),
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -74,6 +80,9 @@ impl Ring {
     /// Makes the ring of a pool: `O(points * log points)`.
     #[must_use]
     pub fn build(pool: &Pool, config: &RingConfig) -> Self {
+        if *config.algorithm() != HashAlgorithm::Ring {
+            return Self::of_hosts(OtherHosts::of(pool, config), config);
+        }
         let counts = PointCounts::new(pool.snapshot(), config);
         let members = members_of(pool, counts);
         let engine = Engine::Native(NativeRing::build(&members, config.seed(), config.probes()));
@@ -81,18 +90,26 @@ impl Ring {
     }
 
     /// The ring of a changed pool: equal to [`Ring::build`] with the same settings, but instances that did not change are
-    /// not hashed again, and the same ring is returned where nothing that decides it changed.
+    /// not hashed again, and the same ring is returned where nothing that decides it changed. Other algorithms are made anew.
     #[must_use]
     pub fn update(self: &Arc<Self>, pool: &Pool) -> Arc<Self> {
+        let ring = match &self.engine {
+            Engine::Native(ring) => ring,
+            Engine::Other(other) => {
+                let hosts = OtherHosts::of(pool, &self.config);
+                if other.is_of(&hosts) {
+                    return Arc::clone(self);
+                }
+                return Arc::new(Self::of_hosts(hosts, &self.config));
+            }
+        };
         let counts = PointCounts::new(pool.snapshot(), &self.config);
         if self.has_members(pool, counts) {
             return Arc::clone(self);
         }
         let members = members_of(pool, counts);
         let seed = self.config.seed();
-        let engine = match &self.engine {
-            Engine::Native(ring) => Engine::Native(ring.update(&self.members, &members, seed)),
-        };
+        let engine = Engine::Native(ring.update(&self.members, &members, seed));
         Arc::new(Self::assemble(
             self.config.clone(),
             members,
@@ -111,6 +128,18 @@ impl Ring {
                         && member.points == counts.of(pool.snapshot().ring_weight(place))
                 })
             })
+    }
+
+    fn of_hosts(hosts: OtherHosts, config: &RingConfig) -> Self {
+        let fingerprint = Fingerprint::of_other(config, &hosts);
+        let (other, members) = Other::build(hosts, config);
+        Self {
+            fingerprint,
+            config: config.clone(),
+            members,
+            capped: other.is_capped(),
+            engine: Engine::Other(Box::new(other)),
+        }
     }
 
     fn assemble(
@@ -139,6 +168,7 @@ impl Ring {
     pub fn owner<'a>(&'a self, key: impl Into<HashedKey<'a>>) -> Option<u32> {
         match &self.engine {
             Engine::Native(ring) => ring.owner(key.into().hash()),
+            Engine::Other(other) => other.owner(key.into()),
         }
     }
 
@@ -148,9 +178,11 @@ impl Ring {
         self.walk_where(key, |_| true)
     }
 
-    /// The distinct members clockwise from a key that pass `usable`, which is asked anew at each point.
+    /// The distinct members clockwise from a key that pass `usable`, which is asked anew at each point, and must not change its mind.
     ///
-    /// Skipping members this way gives exactly the order of a ring made without them.
+    /// Skipping members this way gives exactly the order of a ring made without them with [the own ring](HashAlgorithm::Ring), nginx's
+    /// and rendezvous. With the other [algorithms](HashAlgorithm) it is the walk without those skipped, which a ring made without
+    /// them may differ from.
     #[inline]
     pub fn walk_where<'a, P: FnMut(u32) -> bool>(
         &'a self,
@@ -172,6 +204,7 @@ impl Ring {
             Engine::Native(ring) => {
                 Walk::native(ring.walk_where(members, key.into().hash(), usable))
             }
+            Engine::Other(other) => Walk::other(other.walk_where(members, key.into(), usable)),
         }
     }
 
@@ -187,18 +220,22 @@ impl Ring {
         &self.config
     }
 
-    /// Number of points.
+    /// Number of [`points`](Self::points).
     #[must_use]
     pub fn len(&self) -> usize {
         match &self.engine {
             Engine::Native(ring) => ring.len(),
+            Engine::Other(other) => other.len(),
         }
     }
 
-    /// Whether no member has points.
+    /// Whether no key has an owner.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        match &self.engine {
+            Engine::Native(ring) => ring.len() == 0,
+            Engine::Other(other) => other.is_empty(),
+        }
     }
 
     /// Number of points of a member; 0 for one that does not exist.
@@ -209,18 +246,21 @@ impl Ring {
             .map_or(0, |member| member.points)
     }
 
-    /// Whether `max_ring_points` scales the members' points down.
+    /// Whether a limit on all points makes those of the members fewer: `max_ring_points`, or Envoy's `max_ring_size`.
     #[must_use]
     pub fn is_capped(&self) -> bool {
         self.capped
     }
 
-    /// Position and member of every point, in order.
+    /// Position and member of every point, in order. Of algorithms without a circle it is what they have instead: Maglev's slots; the
+    /// buckets of jump and the slots of the slot table whose instances take keys; for rendezvous the seed of each instance that takes keys.
     #[must_use]
     pub fn points(&self) -> impl ExactSizeIterator<Item = (u64, u32)> + '_ {
-        match &self.engine {
-            Engine::Native(ring) => ring.iter(),
-        }
+        let points: Box<dyn ExactSizeIterator<Item = (u64, u32)> + '_> = match &self.engine {
+            Engine::Native(ring) => Box::new(ring.iter()),
+            Engine::Other(other) => other.points(),
+        };
+        points
     }
 }
 

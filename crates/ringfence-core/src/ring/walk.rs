@@ -1,6 +1,6 @@
 use std::fmt;
 
-use super::native::NativeWalk;
+use super::{native::NativeWalk, others::OtherWalk};
 
 /// The distinct usable members from a key on, each once.
 ///
@@ -12,6 +12,7 @@ pub struct Walk<'a, P> {
 
 enum Steps<'a, P> {
     Native(NativeWalk<'a, P>),
+    Other(OtherWalk<'a, P>),
 }
 
 impl<'a, P: FnMut(u32) -> bool> Walk<'a, P> {
@@ -19,6 +20,12 @@ impl<'a, P: FnMut(u32) -> bool> Walk<'a, P> {
     pub(super) fn native(walk: NativeWalk<'a, P>) -> Self {
         Self {
             steps: Steps::Native(walk),
+        }
+    }
+
+    pub(super) fn other(walk: OtherWalk<'a, P>) -> Self {
+        Self {
+            steps: Steps::Other(walk),
         }
     }
 }
@@ -30,6 +37,7 @@ impl<P: FnMut(u32) -> bool> Iterator for Walk<'_, P> {
     fn next(&mut self) -> Option<u32> {
         match &mut self.steps {
             Steps::Native(walk) => walk.next(),
+            Steps::Other(walk) => walk.next(),
         }
     }
 }

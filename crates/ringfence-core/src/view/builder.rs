@@ -31,6 +31,8 @@ pub(super) struct Builder<'a> {
     is_same_plans: bool,
     /// Whether instances and their state are those of the previous view.
     is_previous: bool,
+    /// Whether rings are made as in the previous view.
+    is_same_ring: bool,
     whole: Arc<Ring>,
     selections: BTreeMap<PoolSpec, Arc<Pool>>,
     rings: BTreeMap<RingKey, Arc<Ring>>,
@@ -46,9 +48,10 @@ impl<'a> Builder<'a> {
         absence: &dyn Fn(usize) -> Option<Absence>,
     ) -> Self {
         let everything = Pool::select(&snapshot, &Selector::any());
+        let is_same_ring = previous.is_some_and(|view| view.config.ring() == config.ring());
         let whole = match previous {
-            Some(previous) => previous.whole.update(&everything),
-            None => Arc::new(Ring::build(&everything, config.ring())),
+            Some(previous) if is_same_ring => previous.whole.update(&everything),
+            _ => Arc::new(Ring::build(&everything, config.ring())),
         };
         let index = match previous {
             Some(previous) if Arc::ptr_eq(&previous.snapshot, &snapshot) => {
@@ -69,6 +72,7 @@ impl<'a> Builder<'a> {
             snapshot,
             previous,
             is_previous: false,
+            is_same_ring,
             whole,
             selections: BTreeMap::from([(PoolSpec::default(), Arc::new(everything))]),
             rings: BTreeMap::new(),
@@ -88,6 +92,7 @@ impl<'a> Builder<'a> {
             previous: Some(view),
             is_same_plans: true,
             is_previous: true,
+            is_same_ring: true,
             whole: Arc::clone(&view.whole),
             selections: BTreeMap::new(),
             rings: BTreeMap::new(),
@@ -148,7 +153,7 @@ impl<'a> Builder<'a> {
         Arc::new(Route::new(judgement, used))
     }
 
-    /// A route on the rings that exist.
+    /// A route on the rings that exist, where the mapping of all instances tells that of some.
     pub(super) fn resolve(mut self, key: &RouteKey) -> Route {
         let (routing, plans) = (Arc::clone(&self.routing), self.plans.clone());
         let plan = match key.plan() {
@@ -163,14 +168,14 @@ impl<'a> Builder<'a> {
         Route::new(judgement, Arc::default())
     }
 
-    /// A pool without a ring of its own, unless it has one already.
+    /// A pool without a ring of its own, unless it has one already or the algorithm maps its keys otherwise than those of all.
     fn unprepared(&mut self, pool: Arc<Pool>, is_calm: bool) -> Arc<PoolView> {
         let twins = self.previous.and_then(|view| view.pools.get(pool.spec()));
         if let Some(prepared) = twins.and_then(|twins| twins.get(is_calm)) {
             return Arc::clone(prepared);
         }
-        if pool.spec().ring_seed().is_some() {
-            // No plan lets it come to this, see `RoutePlan::of_stages`; but if one did, keys would stay where they belong.
+        if !self.config.ring().algorithm().is_filterable() || pool.spec().ring_seed().is_some() {
+            // No plan lets a seed come to this, see `RoutePlan::of_stages`; but if one did, keys would stay where they belong.
             return self.pool_view(pool, is_calm);
         }
         let usability = self.usability(&pool);
@@ -250,6 +255,7 @@ impl<'a> Builder<'a> {
         }
         let before = self
             .previous
+            .filter(|_| self.is_same_ring)
             .and_then(|view| view.pools.get(pool.spec()))
             .and_then(|twins| twins.shown().ring());
         let ring = match before {

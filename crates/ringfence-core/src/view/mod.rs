@@ -28,7 +28,7 @@ pub use self::{
 use self::{builder::Builder, table::RouteTable, twins::Twins};
 use crate::{
     pool::{PoolSpec, TagIndex},
-    ring::Ring,
+    ring::{Ring, RingConfig},
     routing::{PlanId, RouteKey, RoutePlan, RoutePlans, TagValues},
     snapshot::Snapshot,
 };
@@ -98,7 +98,24 @@ impl View {
         routes: impl IntoIterator<Item = RouteKey>,
         absence: impl Fn(usize) -> Option<Absence>,
     ) -> Self {
-        let config = Arc::clone(&self.config);
+        self.next_with_ring(self.config.ring(), plans, snapshot, routes, absence)
+    }
+
+    /// The same with other settings of rings, which are all made anew where these differ: keys move.
+    #[must_use]
+    pub fn next_with_ring(
+        &self,
+        ring: &RingConfig,
+        plans: RoutePlans,
+        snapshot: Arc<Snapshot>,
+        routes: impl IntoIterator<Item = RouteKey>,
+        absence: impl Fn(usize) -> Option<Absence>,
+    ) -> Self {
+        let config = if ring == self.config.ring() {
+            Arc::clone(&self.config)
+        } else {
+            Arc::new((*self.config).clone().with_ring(ring.clone()))
+        };
         Builder::new(config, plans, snapshot, Some(self), &absence)
             .build(self.epoch.saturating_add(1), routes)
     }
@@ -169,6 +186,9 @@ impl View {
 
     /// A route, worked out now: it gives every key the same members as a prepared one, without making a ring; it looks only at
     /// instances that have a value asked for. Where there is no such plan, it has no stages and no pool.
+    ///
+    /// With [algorithms](crate::HashAlgorithm) whose mapping of some instances is not told by that of all (Envoy's, ketama, jump and slots) it does
+    /// make the rings of its pools, each time: a Maglev table takes milliseconds.
     #[must_use]
     pub fn resolve(&self, key: &RouteKey) -> Route {
         Builder::of_view(self).resolve(key)

@@ -44,7 +44,7 @@ enum PoolRing {
 
 const OUTSIDE: u32 = u32::MAX;
 
-/// Points of a ring that are looked at for an instance of another pool.
+/// Points of a ring, or slots of a table, that are looked at for an instance of another pool.
 const SIGHT: usize = 64;
 
 /// Copies of a pool's spec, see [`PoolView::spec`].
@@ -271,19 +271,21 @@ impl PoolView {
             self.member_of(place)
                 .filter(|&member| self.is_usable(member) && self.is_outside(member, pool))
         };
-        let mut left = SIGHT;
-        self.any_ring()
-            .walk_at_most(self.eligible.len(), key, move |place| {
-                // Others' points do not count: with and without a ring of its own the pool sees as far.
-                if self.member_of(place).is_none() {
-                    return false;
-                }
-                let is_in_sight = left > 0;
-                left = left.saturating_sub(1);
-                // The first one out of sight is let through, and ends the walk unless it is wanted.
-                !is_in_sight || is_wanted(place).is_some()
-            })
-            .map_while(is_wanted)
+        let ring = self.any_ring();
+        // A search by scores looks at everybody in any case, and in no order.
+        let is_scored = ring.config().algorithm().is_scored();
+        let mut left = if is_scored { usize::MAX } else { SIGHT };
+        ring.walk_at_most(self.eligible.len(), key, move |place| {
+            // Others' points do not count: with and without a ring of its own the pool sees as far.
+            if self.member_of(place).is_none() {
+                return false;
+            }
+            let is_in_sight = left > 0;
+            left = left.saturating_sub(1);
+            // The first one out of sight is let through, and ends the walk unless it is wanted.
+            !is_in_sight || is_wanted(place).is_some()
+        })
+        .map_while(is_wanted)
     }
 
     /// One of the usable members that are not in `pool`.

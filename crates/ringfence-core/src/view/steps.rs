@@ -73,7 +73,8 @@ impl View {
     /// Everyone whom a key passes on its way around the ring of a pool of this view, each once, clockwise: the first `attempts`
     /// candidates are those of [`PoolView::walk`]. Behind them come the pool's members that are not on the ring.
     ///
-    /// On a ring of its own a pool's key meets nobody but members.
+    /// On a ring of its own a pool's key meets nobody but members, and so it does with [algorithms](crate::HashAlgorithm) that map some
+    /// instances otherwise than all.
     ///
     /// An instance that is back from an ejection and has to prove itself is a candidate here. That it has as many attempts as
     /// it may for now, and is passed by, is no matter of a view.
@@ -84,7 +85,10 @@ impl View {
         attempts: usize,
     ) -> impl Iterator<Item = WalkStep> + 'a {
         let members = pool.pool().members();
-        let own = pool.pool().spec().ring_seed().and(pool.ring());
+        // Where some instances are mapped as all of them are, whoever is not in the pool is shown too.
+        let is_filterable = self.config.ring().algorithm().is_filterable();
+        let is_apart = !is_filterable || pool.pool().spec().ring_seed().is_some();
+        let own = pool.ring().filter(|_| is_apart);
         let ring = own.unwrap_or(&self.whole);
         let on_ring = ring.walk(key).filter_map(move |member| match own {
             Some(_) => members.get(member as usize).copied(),

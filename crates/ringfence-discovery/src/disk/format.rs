@@ -123,7 +123,12 @@ pub(super) fn encode(
         namespace: service.namespace().map(Into::into),
         service: service.name().into(),
         written_at,
-        instances: snapshot.instances().iter().map(|i| Record::of(i)).collect(),
+        // As they were given: some algorithms depend on it.
+        instances: snapshot
+            .given_order()
+            .filter_map(|place| snapshot.instances().get(place as usize))
+            .map(|i| Record::of(i))
+            .collect(),
     })?;
     let mut bytes = header(VERSION, &body).into_bytes();
     bytes.extend(body);

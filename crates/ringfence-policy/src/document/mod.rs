@@ -83,7 +83,7 @@ pub struct PolicyDocument {
     /// is in force.
     #[serde(default, skip_serializing_if = "is_default")]
     pub mode: Mode,
-    /// How keys are mapped to instances; default as the program was built.
+    /// How keys are mapped to instances, whatever the mode; default as the program was built.
     #[serde(default, skip_serializing_if = "is_default")]
     pub ring: Option<RingSettings>,
     /// Preference for instances near the client; default none.

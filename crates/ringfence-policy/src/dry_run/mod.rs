@@ -27,7 +27,7 @@ const MAX_EXAMPLES: usize = 100;
 /// or that the rule refuses the request.
 ///
 /// `snapshot` holds the instances, all of which count with the health that they are registered with, and `config` says how rings
-/// are made and who goes where without a policy: [`View::snapshot`] and [`View::config`] of a running balancer, or what you make
+/// are made where the policy does not, and who goes where without a policy: [`View::snapshot`] and [`View::config`] of a running balancer, or what you make
 /// up. Nothing is sent.
 ///
 /// # Examples
@@ -66,7 +66,11 @@ pub fn dry_run(
 ) -> DryRun {
     let view = |policy: &CompiledPolicy| {
         let plans = policy.plans().clone();
-        View::first(config.clone(), plans, Arc::clone(snapshot), |_| None)
+        let config = match policy.ring() {
+            Some(ring) => config.clone().with_ring(ring.clone()),
+            None => config.clone(),
+        };
+        View::first(config, plans, Arc::clone(snapshot), |_| None)
     };
     let (old_view, new_view) = (view(old), view(new));
     let mut report = DryRun::default();
@@ -107,6 +111,8 @@ struct Placed {
     rule: String,
     gray: Option<String>,
     key: Option<String>,
+    /// The algorithm, and what tells its settings from others on the same instances.
+    ring: String,
     seed: u64,
     /// The pool of a request without a key, for which no instance can be told.
     keyless: Option<String>,
@@ -129,7 +135,7 @@ impl Placed {
         let placed = Self {
             rule: evaluation.rule().to_owned(),
             gray: gray.map(|gray| gray.release.to_owned()),
-            ..Self::on(&route, key, evaluation.salt)
+            ..Self::on(view, &route, key, evaluation.salt)
         };
         match (key, evaluation.missing_key) {
             (None, Some(MissingKey::Reject)) => placed.refused(),
@@ -153,10 +159,10 @@ impl Placed {
             .extensions
             .get::<RoutingKey>()
             .map(|RoutingKey(key)| &**key);
-        Self::on(&route_of(view, PlanId::ROUTING, &tags), key, 0)
+        Self::on(view, &route_of(view, PlanId::ROUTING, &tags), key, 0)
     }
 
-    fn on(route: &ringfence_core::Route, key: Option<&[u8]>, salt: u64) -> Self {
+    fn on(view: &View, route: &ringfence_core::Route, key: Option<&[u8]>, salt: u64) -> Self {
         let chosen = route.choose(key, || 0);
         let pool = chosen.as_ref().map(|chosen| chosen.pool);
         let owner = key.zip(pool).and_then(|(key, pool)| {
@@ -174,6 +180,11 @@ impl Placed {
             rule: Place::BASELINE.to_owned(),
             gray: None,
             key: key.map(|key| key.escape_ascii().to_string()),
+            ring: {
+                let ring = view.whole_ring();
+                let print = ring.fingerprint().get() >> 96;
+                format!("{} {print:08x}", ring.config().algorithm())
+            },
             seed: ring_seed.unwrap_or(salt),
         }
     }
@@ -197,6 +208,7 @@ impl Placed {
                 named(&after.place.pool),
             ),
             (Cause::KEY, named(&self.key), named(&after.key)),
+            (Cause::RING, self.ring.clone(), after.ring.clone()),
             (Cause::SEED, shown(self.seed), shown(after.seed)),
         ];
         let changed = pairs.into_iter().filter(|(_, from, to)| from != to);

@@ -48,7 +48,7 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Cause {
-    /// What: `rule`, `gray release`, `pool`, `key` or `seed`.
+    /// What: `rule`, `gray release`, `pool`, `key`, `ring` or `seed`.
     pub what: &'static str,
     /// Before.
     pub from: String,
@@ -65,6 +65,7 @@ impl Cause {
     pub(super) const GRAY: &'static str = "gray release";
     pub(super) const POOL: &'static str = "pool";
     pub(super) const KEY: &'static str = "key";
+    pub(super) const RING: &'static str = "ring";
     pub(super) const SEED: &'static str = "seed";
 }
 

@@ -173,3 +173,21 @@ fn who_is_refused_without_a_key_moves() {
     assert_eq!(moved(", missing_key: reject", ", missing_key: reject"), 0);
     assert_eq!(moved("", ", missing_key: random"), 0, "the same pool");
 }
+
+#[test]
+fn another_algorithm_is_told_as_the_cause() {
+    let report = compare("ring: { algorithm: maglev }", "", &keyed(500));
+    // Nine of ten keys lie elsewhere by chance.
+    assert!(report.moved > 400, "{report}");
+    assert_eq!(report.by_cause.get("ring"), Some(&report.moved), "{report}");
+    let causes = &report.examples[0].causes;
+    assert!(causes[0].from.starts_with("maglev "), "{causes:?}");
+    assert!(causes[0].to.starts_with("ring "), "{causes:?}");
+
+    let sizes = |size: u32| format!("ring: {{ algorithm: maglev, table_size: {size} }}");
+    let report = compare(&sizes(65_537), &sizes(251), &keyed(500));
+    assert_eq!(report.by_cause.get("ring"), Some(&report.moved), "{report}");
+    assert!(report.moved > 0);
+    let same = compare("ring: {}", "", &keyed(500));
+    assert_eq!(same.moved, 0, "the usual settings, said or not");
+}

@@ -117,11 +117,13 @@ impl<S> Call<'_, S> {
         // All of them have been read; taken out, they need no copy for a further attempt.
         trail.decided(decision.pool());
         let extensions = &mut head.extensions;
-        extensions.remove::<RequestTags>();
         extensions.remove::<RoutingKey>();
-        extensions.remove::<GrayTag>();
-        extensions.remove::<TrustedTags>();
-        extensions.remove::<Idempotent>();
+        if !extensions.is_empty() {
+            extensions.remove::<RequestTags>();
+            extensions.remove::<GrayTag>();
+            extensions.remove::<TrustedTags>();
+            extensions.remove::<Idempotent>();
+        }
 
         let mut candidates = decision.candidates_and_last_resorts();
         let last_resorts = decision.last_resorts();

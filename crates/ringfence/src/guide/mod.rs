@@ -1,5 +1,6 @@
 //! Guides: how the parts work together. There is nothing here to call.
 
+pub mod algorithms;
 pub mod config;
 pub mod health;
 pub mod load;

@@ -4,8 +4,8 @@ use crate::ConfigError;
 /// Settings of a Maglev table as Envoy makes it.
 ///
 /// A table of `table_size` slots, which instances fill in turns, each along its own permutation; a key belongs to the slot that its
-/// hash is modulo the size. Shares are within about 1 % with a hundred times as many slots as instances; a join, a leave or a change of
-/// a weight moves some of the others' keys besides, about 1 in 1,000. 4 bytes a slot, 256 KiB for each pool at the default
+/// hash is modulo the size. Shares differ by about 1 % with a thousand times as many slots as instances; a join, a leave or a change of
+/// a weight moves some of the others' keys besides, up to 1 in 200. 4 bytes a slot, 256 KiB for each pool at the default
 /// size. More instances than slots: those whose host keys come last own nothing.
 ///
 /// The walk tries the slots of Envoy's retries first: the hash of attempt `k` is that of the key, exclusive or 2^64 - `k`. After

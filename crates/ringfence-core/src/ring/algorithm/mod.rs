@@ -20,16 +20,16 @@ pub use self::{
 
 /// How keys are mapped to the instances of a pool; default [`Ring`](Self::Ring), Ringfence's own.
 ///
-/// | algorithm | use it | shares of equal instances | on a leave, of the others' keys | memory | lookup |
+/// | algorithm | use it | shares of 10 and of 50 equal instances differ by | on a leave, of the others' keys | memory | lookup |
 /// |---|---|---|---|---|---|
-/// | [`Ring`](Self::Ring) | unless something below applies | within about 10 % at 160 points | none move | 14 bytes a point | index, then a few points |
-/// | [`EnvoyRing`] | beside Envoy or gRPC `ring_hash` | as its points: 1024 by all | up to a seventh move, none with a hundred instances | 14 bytes a point | the same |
-/// | [`Maglev`] | beside Envoy's Maglev, or for even shares | within 1 % | about 1 in 1,000 moves | 4 bytes a slot: 256 KiB a pool | one read |
-/// | [`Nginx`] | beside nginx `hash … consistent` or pingora | within about 10 % | none move | 10 bytes a point | as a ring |
-/// | [`Ketama`] | beside libketama, twemproxy or Dubbo | within about 10 % | a few move, by rounding | 10 bytes a point | as a ring |
-/// | [`Jump`] | numbered instances that only grow at the end | exact | none move from a bucket that stays | the list | `ln(n)` steps |
-/// | [`Rendezvous`](Self::Rendezvous) | up to some dozens of instances | exact | none move | none | one hash for each instance |
-/// | [`Slots`] | where an operator says which keys lie where | as the table says | none move | the table | binary search over its ranges |
+/// | [`Ring`](Self::Ring) | unless something below applies | 5 and 7 % | none move | see [`Ring`](crate::Ring) | index, then a few points |
+/// | [`EnvoyRing`] | beside Envoy or gRPC `ring_hash` | 7 and 22 %, with 1024 points for all | 8 and 0 % move, up to 14 % | 14 to 16 bytes a point | the same |
+/// | [`Maglev`] | beside Envoy's Maglev, or for even shares | 0.5 and 1.3 % | 0.3 and 0.5 % move | 4 bytes a slot: 256 KiB a pool | one read |
+/// | [`Nginx`] | beside nginx `hash … consistent` or pingora | 8 % | none move | 10 to 12 bytes a point | as a ring |
+/// | [`Ketama`] | beside libketama, twemproxy or Dubbo | 4 and 7 % | some move, by rounding | 10 to 12 bytes a point | as a ring |
+/// | [`Jump`] | numbered instances that only grow at the end | chance alone | none move, if the list stays | 8 bytes a bucket | `ln(n)` steps |
+/// | [`Rendezvous`](Self::Rendezvous) | up to some dozens of instances | chance alone | none move | 16 bytes an instance | one hash for each instance |
+/// | [`Slots`] | where an operator says which keys lie where | as the table says | none move | 8 bytes a range | binary search over the ranges |
 ///
 /// All follow an instance's weight, and one of weight 0 or that is switched off owns nothing. All clients of a service, and the
 /// proxies beside them, must have the same algorithm with the same settings. The foreign ones (Envoy's, nginx's and ketama's) hash
@@ -104,6 +104,17 @@ impl HashAlgorithm {
             Self::Rendezvous => "rendezvous",
             Self::Slots(_) => "slots",
         }
+    }
+
+    /// Whether walking the mapping of all instances past those outside of a pool is the mapping of the pool: so where an
+    /// instance's points or scores depend on nothing but itself.
+    pub(crate) fn is_filterable(&self) -> bool {
+        matches!(self, Self::Ring | Self::Nginx(_) | Self::Rendezvous)
+    }
+
+    /// Whether walks ask about instances in the order of a search for the best score, and not in that of the walk.
+    pub(crate) fn is_scored(&self) -> bool {
+        matches!(self, Self::Jump(_) | Self::Rendezvous | Self::Slots(_))
     }
 }
 

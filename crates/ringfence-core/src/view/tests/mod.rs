@@ -362,6 +362,7 @@ fn a_pools_selector_is_told_by_equal_copies_that_outlive_views() {
     assert!(!Arc::ptr_eq(&selector(second, 0), &selector(second, 1)));
 }
 
+mod algorithms;
 mod bounded;
 mod falling;
 mod panic;

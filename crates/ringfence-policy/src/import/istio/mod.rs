@@ -1,3 +1,4 @@
+mod ring;
 #[cfg(test)]
 mod tests;
 
@@ -7,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    KeyFrom, KeySource, PolicyDocument, PolicyError, Rule,
+    KeyFrom, KeySource, PolicyDocument, PolicyError, RingSettings, Rule,
     compile::UNMATCHED,
     document::{located, read, within},
 };
@@ -22,6 +23,9 @@ pub struct IstioImport {
     pub rule: Rule,
     /// Points that the whole ring has at least.
     pub minimum_ring_size: Option<u32>,
+    /// How the mesh's Envoys map keys, for a document's [`ring`](PolicyDocument::ring): with it the owners are theirs, as far as instances and
+    /// weights are. Without need for that, leave it out: on the own ring fewer keys move.
+    pub ring: RingSettings,
     /// What was recognised but has no counterpart here.
     pub notes: Vec<String>,
 }
@@ -42,8 +46,8 @@ impl IstioImport {
 /// | `httpCookie` | the cookie; it is only read, so `path` and `ttl` have no counterpart |
 /// | `useSourceIp` | the peer's address |
 /// | `httpQueryParameterName` | the parameter of the query |
-/// | `ringHash.minimumRingSize`, `minimumRingSize` | [`IstioImport::points_per_instance`] |
-/// | `maglev` | no counterpart: a note |
+/// | `ringHash`, `minimumRingSize` | [`IstioImport::ring`], or [`IstioImport::points_per_instance`] |
+/// | `maglev` | [`IstioImport::ring`] |
 /// | `subsets`, `portLevelSettings`, `outlierDetection`, `connectionPool`, `localityLbSetting` | not read: a note; an error where the only `consistentHash` is that of a port |
 ///
 /// # Examples
@@ -111,7 +115,7 @@ fn import(object: Object) -> Result<IstioImport, PolicyError> {
         notes.push("spec.subsets is not read: pools are made of the tags of instances".to_owned());
     }
     let from = key_source(&hash, &mut notes)?;
-    let minimum_ring_size = ring_size(&hash, &mut notes)?;
+    let ring = ring::settings(&hash)?;
     let name = object.metadata.and_then(|metadata| metadata.name);
     let name = name.filter(|name| !matches!(name.trim(), "" | UNMATCHED));
     Ok(IstioImport {
@@ -120,7 +124,8 @@ fn import(object: Object) -> Result<IstioImport, PolicyError> {
             ..Rule::named(name.unwrap_or_else(|| "istio".to_owned()))
         },
         host: object.spec.host,
-        minimum_ring_size,
+        minimum_ring_size: ring.min_ring_size,
+        ring,
         notes,
     })
 }
@@ -171,43 +176,6 @@ fn key_source(
         ));
     }
     Ok(first.map(|(_, from)| from))
-}
-
-fn ring_size(hash: &ConsistentHash, notes: &mut Vec<String>) -> Result<Option<u32>, PolicyError> {
-    if let Some(maglev) = &hash.maglev {
-        if hash.ring_hash.is_some() {
-            let reason = "`ringHash` is set too, and only one of them is allowed";
-            return Err(PolicyError::new(format!("{HASH}.maglev"), reason));
-        }
-        let size = maglev
-            .table_size
-            .as_ref()
-            .map_or(String::new(), |size| format!(" (tableSize {size})"));
-        notes.push(format!(
-            "{HASH}.maglev{size} is not supported: keys are on a ring, and have other owners than with Maglev"
-        ));
-    }
-    let of_ring = hash
-        .ring_hash
-        .as_ref()
-        .and_then(|ring| ring.minimum_ring_size.as_ref());
-    let (path, size) = match (of_ring, &hash.minimum_ring_size) {
-        (Some(size), _) => ("ringHash.minimumRingSize", size),
-        (None, Some(size)) => ("minimumRingSize", size),
-        (None, None) => return Ok(None),
-    };
-    // 64-bit numbers are texts in the JSON form of protobuf.
-    let number = size.as_u64().or_else(|| size.as_str()?.parse().ok());
-    let number = number
-        .and_then(|number| u32::try_from(number).ok())
-        .filter(|number| *number > 0);
-    match number {
-        Some(number) => Ok(Some(number)),
-        None => {
-            let reason = format!("{size} is out of range, allowed is 1..={}", u32::MAX);
-            Err(PolicyError::new(format!("{HASH}.{path}"), reason))
-        }
-    }
 }
 
 // The rule has much that is none of our business, so unknown fields are refused in its `consistentHash` only.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::{PolicyContext, RingAlgorithm};
 
 fn rule(hash: &str) -> String {
     format!(
@@ -31,7 +32,7 @@ fn each_source_of_the_key() {
         (
             "httpHeaderName: x\nmaglev: { tableSize: 65537 }",
             KeyFrom::Header("x".into()),
-            1,
+            0,
         ),
     ] {
         let import = istio_destination_rule(&rule(hash)).expect(hash);
@@ -63,6 +64,9 @@ fn what_cannot_be_meant_is_refused_with_its_place() {
             9,
         ),
         ("minimumRingSize: many", "minimumRingSize", 8),
+        ("minimumRingSize: 8388609", "minimumRingSize", 8),
+        ("maglev: { tableSize: 65536 }", "maglev.tableSize", 8),
+        ("maglev:\n  tableSize: 5000077", "maglev.tableSize", 9),
         ("httpHeader: x", "httpHeader", 8),
     ] {
         let error = istio_destination_rule(&rule(hash)).expect_err(hash);
@@ -82,6 +86,39 @@ fn the_ring_size_may_be_a_text() {
         istio_destination_rule(&rule("ringHash: { minimumRingSize: \"1024\" }")).expect("legal");
     assert_eq!(import.minimum_ring_size, Some(1_024));
     assert_eq!(import.points_per_instance(NonZeroU32::MIN), Some(1_024));
+}
+
+/// What the mesh's Envoys do can be done here too.
+#[test]
+fn the_mapping_of_the_mesh_is_a_section_of_a_document() {
+    let plain = RingSettings::of(RingAlgorithm::EnvoyRing);
+    let sized = RingSettings {
+        min_ring_size: Some(2_048),
+        ..plain.clone()
+    };
+    let maglev = RingSettings::of(RingAlgorithm::Maglev);
+    let small = RingSettings {
+        table_size: Some(251),
+        ..maglev.clone()
+    };
+    for (hash, ring) in [
+        ("httpHeaderName: x", plain.clone()),
+        ("httpHeaderName: x\nringHash: {}", plain),
+        (
+            "httpHeaderName: x\nringHash: { minimumRingSize: 2048 }",
+            sized.clone(),
+        ),
+        ("httpHeaderName: x\nminimumRingSize: 2048", sized),
+        ("httpHeaderName: x\nmaglev: {}", maglev),
+        ("httpHeaderName: x\nmaglev: { tableSize: \"251\" }", small),
+    ] {
+        let import = istio_destination_rule(&rule(hash)).expect(hash);
+        assert_eq!(import.ring, ring, "{hash}");
+        let document = PolicyDocument::default()
+            .with_ring(import.ring)
+            .with_rule(import.rule);
+        assert!(document.compile(&PolicyContext::new()).is_ok(), "{hash}");
+    }
 }
 
 #[test]
@@ -138,7 +175,7 @@ fn what_is_imported_can_be_compiled_whatever_its_name() {
         );
         let import = istio_destination_rule(&text).expect("legal");
         let document = PolicyDocument::default().with_rule(import.rule);
-        document.compile(&crate::PolicyContext::new()).expect(name);
+        document.compile(&PolicyContext::new()).expect(name);
     }
 }
 

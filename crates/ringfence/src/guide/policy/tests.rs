@@ -113,6 +113,49 @@ fn limits_are_those_that_the_guide_says() {
             "gray: { r: { to: { version: v2 }, percent: # } }",
         ),
         ("0", "100", ["100.01", "-1"], "mode: { enforce_percent: # }"),
+        (
+            "1",
+            "65536",
+            ["0", "65537"],
+            "ring: { points_per_instance: # }",
+        ),
+        ("1", "21", ["0", "22"], "ring: { probes: # }"),
+        (
+            "0",
+            "18446744073709551615",
+            ["-1", "a"],
+            "ring: { seed: # }",
+        ),
+        (
+            "1",
+            "67108864",
+            ["0", "67108865"],
+            "ring: { max_ring_points: # }",
+        ),
+        (
+            "1",
+            "8388608",
+            ["0", "8388609"],
+            "ring: { algorithm: envoy-ring, min_ring_size: # }",
+        ),
+        (
+            "1024",
+            "8388608",
+            ["1023", "8388609"],
+            "ring: { algorithm: envoy-ring, max_ring_size: # }",
+        ),
+        (
+            "2",
+            "5000011",
+            ["1", "65536"],
+            "ring: { algorithm: maglev, table_size: # }",
+        ),
+        (
+            "1",
+            "1000000",
+            ["0", "1000001"],
+            "ring: { algorithm: nginx, weight_unit: # }",
+        ),
     ] {
         for inside in [least, most] {
             let checked = at(&make.replace('#', inside));

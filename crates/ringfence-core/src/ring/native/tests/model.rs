@@ -111,8 +111,10 @@ fn probe(key: u64, j: u32) -> u64 {
 }
 
 pub(super) fn native(ring: &Ring) -> &NativeRing {
-    let Engine::Native(native) = &ring.engine;
-    native
+    match &ring.engine {
+        Engine::Native(native) => native,
+        Engine::Other(_) => panic!("not the own ring"),
+    }
 }
 
 pub(super) fn ring_of(weights: &[u32], config: &RingConfig) -> (Pool, Ring) {
