@@ -1,4 +1,5 @@
-//! Picks, builds and updates of a ring at 10 to 10,000 instances of 160 points.
+//! Picks, builds and updates of a ring at 10 to 10,000 instances of 160 points. The machine's caches and neighbours decide as much
+//! as the ring: compare within one run.
 
 #![allow(
     clippy::expect_used,
@@ -8,7 +9,7 @@
 use std::{hint::black_box, sync::Arc};
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use ringfence_core::{Instance, KeyHash, Pool, Ring, RingConfig, Selector, Snapshot};
+use ringfence_core::{HashedKey, Instance, Pool, Ring, RingConfig, Selector, Snapshot};
 
 const SIZES: [u32; 4] = [10, 100, 1_000, 10_000];
 
@@ -50,37 +51,49 @@ fn pick(c: &mut Criterion) {
     let mut group = c.benchmark_group("pick");
     group.throughput(Throughput::Elements(1));
     for size in SIZES {
-        let config = RingConfig::default();
-        let ring = Ring::build(&pool(0..size), &config);
-        // The next key depends on the last owner, so the full latency of a pick shows.
-        group.bench_function(BenchmarkId::new("owner", size), |b| {
-            let mut at = 0;
-            b.iter(|| {
-                let owner = ring.owner(config.hash_key(black_box(&keys[at & 0xFFFF])));
-                at += 1 + (owner.unwrap_or(0) & 1) as usize;
-                owner
+        let (pool, config) = (pool(0..size), RingConfig::default());
+        let ring = Ring::build(&pool, &config);
+        let mut bench = |name: &str, pick: &dyn Fn(HashedKey<'_>) -> u64| {
+            group.bench_function(BenchmarkId::new(name, size), |b| {
+                let mut at = 0;
+                b.iter(|| {
+                    at += 1;
+                    pick(config.hash_key(black_box(&keys[at & 0xFFFF])))
+                });
             });
+        };
+        bench("owner", &|key| ring.owner(key).map_or(0, u64::from));
+        bench("first 3 distinct", &|key| {
+            ring.walk(key).take(3).map(u64::from).sum()
         });
-        group.bench_function(BenchmarkId::new("first 3 distinct", size), |b| {
-            let mut at = 0;
-            b.iter(|| {
-                at += 1;
-                ring.walk(config.hash_key(black_box(&keys[at & 0xFFFF])))
-                    .take(3)
-                    .map(u64::from)
-                    .sum::<u64>()
+        bench("half of the instances out", &|key| {
+            let mut walk = ring.walk_where(key, |member| member & 1 == 0);
+            walk.next().map_or(0, u64::from)
+        });
+        for (name, ring) in [
+            ("owner, each key after the one before", &ring),
+            (
+                "owner of 8 probes, each key after the one before",
+                &probed(&pool, 8),
+            ),
+        ] {
+            // The next key depends on the last owner, so the full latency of a pick shows.
+            group.bench_function(BenchmarkId::new(name, size), |b| {
+                let mut at = 0;
+                b.iter(|| {
+                    let owner = ring.owner(config.hash_key(black_box(&keys[at & 0xFFFF])));
+                    at += 1 + (owner.unwrap_or(0) & 1) as usize;
+                    owner
+                });
             });
-        });
-        group.bench_function(BenchmarkId::new("half of the instances out", size), |b| {
-            let mut at = 0;
-            b.iter(|| {
-                at += 1;
-                let key: KeyHash = config.hash_key(black_box(&keys[at & 0xFFFF])).hash();
-                ring.walk_where(key, |member| member & 1 == 0).next()
-            });
-        });
+        }
     }
     group.finish();
+}
+
+fn probed(pool: &Pool, probes: u32) -> Ring {
+    let config = RingConfig::default().with_probes(probes).expect("legal");
+    Ring::build(pool, &config)
 }
 
 fn build(c: &mut Criterion) {
@@ -92,10 +105,16 @@ fn build(c: &mut Criterion) {
         group.bench_function(BenchmarkId::new("new", size), |b| {
             b.iter(|| Ring::build(black_box(&all), &config))
         });
-        let ring = Arc::new(Ring::build(&fewer, &config));
-        group.bench_function(BenchmarkId::new("one instance more", size), |b| {
-            b.iter(|| ring.update(black_box(&all)))
-        });
+        for (name, from, to) in [
+            ("one instance more", &fewer, &all),
+            ("one instance fewer", &all, &fewer),
+            ("no change", &all, &all),
+        ] {
+            let ring = Arc::new(Ring::build(from, &config));
+            group.bench_function(BenchmarkId::new(name, size), |b| {
+                b.iter(|| ring.update(black_box(to)))
+            });
+        }
     }
     group.finish();
 }

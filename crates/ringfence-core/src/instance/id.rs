@@ -42,6 +42,11 @@ impl InstanceId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Whether they are equal; that copies of one are costs no look at the text.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self == other
+    }
 }
 
 impl fmt::Display for InstanceId {

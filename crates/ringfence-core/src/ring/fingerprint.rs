@@ -1,5 +1,6 @@
 use std::fmt;
 
+use arrayvec::ArrayVec;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{RingConfig, native, others::OtherHosts};
@@ -8,7 +9,8 @@ use super::{RingConfig, native, others::OtherHosts};
 /// language made the ring.
 ///
 /// It is the 128-bit XXH3 (seed 0) over: the bytes `ringfence ring`, the layout version (u32), the seed (u64), then for each
-/// instance with points, by id: the length of the id (u32), the id, its number of points (u32). Numbers are little endian.
+/// instance with points, by id: the length of the id (u32), the id, its number of points (u32). Where a key has more than one
+/// probe, behind all of them: the bytes `probes` and their number (u32). Numbers are little endian.
 ///
 /// Of the other algorithms it is over: the bytes `ringfence `, the name of the algorithm, a zero byte, the seed (u64), the algorithm's
 /// settings, then for each instance with a weight, by id or where the order given matters in that: the length of the id (u32), the id, the
@@ -20,8 +22,12 @@ use super::{RingConfig, native, others::OtherHosts};
 pub struct Fingerprint(u128);
 
 impl Fingerprint {
-    pub(super) fn of<'a>(seed: u64, members: impl Iterator<Item = (&'a str, u32)>) -> Self {
-        let mut digest = Xxh3::new();
+    pub(super) fn of<'a>(
+        seed: u64,
+        probes: u32,
+        members: impl Iterator<Item = (&'a str, u32)>,
+    ) -> Self {
+        let mut digest = Digest::new();
         digest.update(b"ringfence ring");
         digest.update(&native::VERSION.to_le_bytes());
         digest.update(&seed.to_le_bytes());
@@ -31,7 +37,11 @@ impl Fingerprint {
             digest.update(id.as_bytes());
             digest.update(&points.to_le_bytes());
         }
-        Self(digest.digest128())
+        if probes > 1 {
+            digest.update(b"probes");
+            digest.update(&probes.to_le_bytes());
+        }
+        Self(digest.finish())
     }
 
     pub(super) fn of_other(config: &RingConfig, hosts: &OtherHosts) -> Self {
@@ -48,6 +58,37 @@ impl Fingerprint {
     #[must_use]
     pub fn get(self) -> u128 {
         self.0
+    }
+}
+
+/// Collects short pieces, each of which would cost the hash more than its bytes do.
+struct Digest {
+    hash: Xxh3,
+    buffer: ArrayVec<u8, 4096>,
+}
+
+impl Digest {
+    fn new() -> Self {
+        Self {
+            hash: Xxh3::new(),
+            buffer: ArrayVec::new(),
+        }
+    }
+
+    #[inline]
+    fn update(&mut self, bytes: &[u8]) {
+        if self.buffer.try_extend_from_slice(bytes).is_err() {
+            self.hash.update(&self.buffer);
+            self.buffer.clear();
+            if self.buffer.try_extend_from_slice(bytes).is_err() {
+                self.hash.update(bytes);
+            }
+        }
+    }
+
+    fn finish(mut self) -> u128 {
+        self.hash.update(&self.buffer);
+        self.hash.digest128()
     }
 }
 

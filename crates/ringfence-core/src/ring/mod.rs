@@ -87,7 +87,7 @@ impl Ring {
         }
         let counts = PointCounts::new(pool.snapshot(), config);
         let members = members_of(pool, counts);
-        let engine = Engine::Native(NativeRing::build(&members, config.seed()));
+        let engine = Engine::Native(NativeRing::build(&members, config.seed(), config.probes()));
         Self::assemble(config.clone(), members, engine, counts.is_capped())
     }
 
@@ -106,10 +106,10 @@ impl Ring {
             }
         };
         let counts = PointCounts::new(pool.snapshot(), &self.config);
-        let members = members_of(pool, counts);
-        if members == self.members {
+        if self.has_members(pool, counts) {
             return Arc::clone(self);
         }
+        let members = members_of(pool, counts);
         let seed = self.config.seed();
         let engine = Engine::Native(ring.update(&self.members, &members, seed));
         Arc::new(Self::assemble(
@@ -118,6 +118,18 @@ impl Ring {
             engine,
             counts.is_capped(),
         ))
+    }
+
+    /// Whether a pool has the ring's own members with the same points.
+    fn has_members(&self, pool: &Pool, counts: PointCounts) -> bool {
+        let mut places = pool.iter().zip(pool.members());
+        self.members.len() == pool.len()
+            && self.members.iter().all(|member| {
+                places.next().is_some_and(|(instance, &place)| {
+                    member.id.is_same(instance.id())
+                        && member.points == counts.of(pool.snapshot().ring_weight(place))
+                })
+            })
     }
 
     fn of_hosts(hosts: OtherHosts, config: &RingConfig) -> Self {
@@ -140,6 +152,7 @@ impl Ring {
     ) -> Self {
         let fingerprint = Fingerprint::of(
             config.seed(),
+            config.probes(),
             members.iter().map(|m| (m.id.as_str(), m.points)),
         );
         Self {
@@ -162,6 +175,7 @@ impl Ring {
     }
 
     /// The distinct members clockwise from a key, the owner first.
+    #[inline]
     pub fn walk<'a>(&'a self, key: impl Into<HashedKey<'a>>) -> Walk<'a, fn(u32) -> bool> {
         self.walk_where(key, |_| true)
     }
@@ -171,6 +185,7 @@ impl Ring {
     /// Skipping members this way gives exactly the order of a ring made without them with [the own ring](HashAlgorithm::Ring), nginx's
     /// and rendezvous. With the other [algorithms](HashAlgorithm) it is the walk without those skipped, which a ring made without
     /// them may differ from.
+    #[inline]
     pub fn walk_where<'a, P: FnMut(u32) -> bool>(
         &'a self,
         key: impl Into<HashedKey<'a>>,
@@ -180,6 +195,7 @@ impl Ring {
     }
 
     /// A walk that ends after `members`, for those who know how many pass `usable`.
+    #[inline]
     pub(crate) fn walk_at_most<'a, P: FnMut(u32) -> bool>(
         &'a self,
         members: usize,

@@ -16,6 +16,7 @@ enum Steps<'a, P> {
 }
 
 impl<'a, P: FnMut(u32) -> bool> Walk<'a, P> {
+    #[inline]
     pub(super) fn native(walk: NativeWalk<'a, P>) -> Self {
         Self {
             steps: Steps::Native(walk),

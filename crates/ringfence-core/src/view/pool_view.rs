@@ -229,6 +229,7 @@ impl PoolView {
         &self.shares
     }
 
+    #[inline]
     fn any_ring(&self) -> &Ring {
         match &self.ring {
             PoolRing::Own(ring) | PoolRing::Whole { ring, .. } => ring,
@@ -237,12 +238,14 @@ impl PoolView {
 
     /// The distinct [eligible](Self::eligible) members clockwise from a key, the owner first. No allocation for the first
     /// eight.
+    #[inline]
     pub fn walk<'a>(&'a self, key: impl Into<HashedKey<'a>>) -> impl Iterator<Item = u32> + 'a {
         self.walk_where(key, |_| true)
     }
 
     /// Those of them that pass `wanted`, which is asked anew at each of their points. The others cost no allocation, however many
     /// they are.
+    #[inline]
     pub fn walk_where<'a>(
         &'a self,
         key: impl Into<HashedKey<'a>>,
@@ -314,6 +317,7 @@ impl PoolView {
         place.is_some_and(|place| pool.pool.members().binary_search(place).is_err())
     }
 
+    #[inline]
     fn member_of(&self, place: u32) -> Option<u32> {
         match &self.ring {
             PoolRing::Own(_) => Some(place),

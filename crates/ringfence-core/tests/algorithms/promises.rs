@@ -126,7 +126,7 @@ fn depends_on_order(algorithm: &HashAlgorithm) -> bool {
 /// Those with which skipping is the same as a ring made without those skipped. The unit of nginx's weights is given, as it goes
 /// by all instances where it is found out.
 fn exact() -> impl Strategy<Value = RingConfig> {
-    let nginx = Nginx::default().with_weight_unit(10).expect("legal");
+    let nginx = Nginx::default().with_weight_unit(100).expect("legal");
     let algorithms = vec![HashAlgorithm::Ring, nginx.into(), HashAlgorithm::Rendezvous];
     (prop::sample::select(algorithms), any::<u64>()).prop_map(|(algorithm, seed)| {
         RingConfig::default()

@@ -15,8 +15,17 @@ pub(in crate::ring) const VERSION: u32 = 1;
 
 const GOLDEN_GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
+/// Output `n`, from 1, of SplitMix64 with this seed.
+#[inline]
+pub(super) fn split_mix(seed: u64, n: u32) -> u64 {
+    let z = seed.wrapping_add(u64::from(n).wrapping_mul(GOLDEN_GAMMA));
+    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
 /// Where the points of one instance come from.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PointSource(u64);
 
 impl PointSource {
@@ -24,30 +33,14 @@ impl PointSource {
         Self(xxh3_64_with_seed(id.as_bytes(), seed))
     }
 
+    /// `i` is below 2^26, see [`PointCounts`].
+    #[inline]
     pub(super) fn point(self, i: u32) -> u64 {
-        let z = self
-            .0
-            .wrapping_add((u64::from(i) + 1).wrapping_mul(GOLDEN_GAMMA));
-        let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        weakened(z ^ (z >> 31))
+        let point = split_mix(self.0, i.wrapping_add(1));
+        #[cfg(test)]
+        let point = super::tests::warp::warped(point);
+        point
     }
-}
-
-#[cfg(not(test))]
-fn weakened(point: u64) -> u64 {
-    point
-}
-
-#[cfg(test)]
-fn weakened(point: u64) -> u64 {
-    point & (u64::MAX << (u64::BITS - POINT_BITS.get()))
-}
-
-#[cfg(test)]
-thread_local! {
-    /// Top bits of a point that count; tests lower it to force collisions.
-    pub(super) static POINT_BITS: std::cell::Cell<u32> = const { std::cell::Cell::new(u64::BITS) };
 }
 
 /// How many points each instance of a snapshot has, with the cap on their sum applied.

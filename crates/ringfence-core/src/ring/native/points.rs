@@ -1,106 +1,173 @@
-//! The sorted points and the successor search over them.
+//! The points of a ring in either of two structures.
 
-/// Points in order with their owners (places in the member list), split into two arrays, and an index over the top bits.
-///
-/// 12 bytes a point and 2 to 4 of index.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct Points {
-    positions: Box<[u64]>,
-    owners: Box<[u32]>,
-    /// `index[b]` is the place of the first point whose top bits are at least `b`; one more entry than buckets.
-    index: Box<[u32]>,
-    shift: u32,
+use super::{
+    cut::{Cut, Entry},
+    flat::Flat,
+    owners::Owners,
+    patch::Span,
+    place::{Place, run_at},
+    shards::Shards,
+};
+
+/// All points in the order of the layout: exact in all 64 bits, though not all are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Points {
+    Flat(Flat),
+    Sharded(Shards),
 }
 
-/// One point: position and owner. Tuples of it sort as the layout wants it, because members are in id order.
-pub(super) type Point = (u64, u32);
+/// Most points of a flat ring: above, a sharded one is found faster, and far faster changed.
+const FLAT_MOST: usize = if cfg!(test) { 1 << 11 } else { 1 << 16 };
 
-/// Longest bucket that is scanned instead of searched; only ids chosen to collide fill one further.
-const SCAN_LIMIT: usize = 16;
+/// Most points of a flat ring whose keys have several probes, each of which asks for the bucket of the point it finds.
+const FLAT_MOST_PROBED: usize = 1 << 9;
 
 impl Points {
-    /// Takes points in order.
-    pub(super) fn from_sorted(points: impl ExactSizeIterator<Item = Point>) -> Self {
-        let len = points.len();
-        let mut positions = Vec::with_capacity(len);
-        let mut owners = Vec::with_capacity(len);
-        for (position, owner) in points {
-            positions.push(position);
-            owners.push(owner);
+    /// `len` is how many points the owners have.
+    pub(super) fn build(owners: &Owners, len: usize, is_plain: bool) -> Self {
+        if len <= flat_most(is_plain) {
+            Self::Flat(Flat::build(owners, len))
+        } else {
+            Self::Sharded(Shards::build(owners, len))
         }
-        // One to two points a bucket, and at least two buckets so that the shift stays below 64.
-        let bits = len.next_power_of_two().ilog2().saturating_sub(1).max(1);
-        let shift = u64::BITS - bits;
-        Self {
-            index: index_of(&positions, shift, 1 << bits),
-            positions: positions.into(),
-            owners: owners.into(),
-            shift,
+    }
+
+    /// With some points more or fewer, `len` then; `None` where making all of them anew is better. `owners` are the new ones.
+    pub(super) fn patched(
+        &self,
+        spans: &[Span],
+        owners: &Owners,
+        len: usize,
+        is_plain: bool,
+    ) -> Option<Self> {
+        let changed: usize = spans.iter().map(Span::len).sum();
+        if !self.suits(len, is_plain) || changed > len / 4 {
+            return None;
+        }
+        let cut = self.cut();
+        let mut changes = Vec::with_capacity(changed);
+        changes.extend(spans.iter().flat_map(|span| span.changes(cut)));
+        changes.sort_unstable();
+        Some(match self {
+            Self::Flat(flat) => Self::Flat(flat.patched(&changes, owners)),
+            Self::Sharded(shards) => Self::Sharded(shards.patched(&changes, owners, len)),
+        })
+    }
+
+    /// Whether so many points would be neither too many nor too few for the structure and its buckets. The limits lie apart, so
+    /// that a size that goes up and down makes nothing anew.
+    fn suits(&self, len: usize, is_plain: bool) -> bool {
+        let buckets = self.cut().buckets();
+        let flat_most = flat_most(is_plain);
+        match self {
+            Self::Flat(_) => len <= flat_most && (buckets / 2..=buckets * 4).contains(&len),
+            Self::Sharded(_) => {
+                len > flat_most / 2 && (buckets * 40..=buckets * 200).contains(&len)
+            }
+        }
+    }
+
+    pub(super) fn cut(&self) -> Cut {
+        match self {
+            Self::Flat(flat) => flat.cut,
+            Self::Sharded(shards) => shards.cut,
         }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.positions.len()
+        match self {
+            Self::Flat(flat) => flat.len(),
+            Self::Sharded(shards) => shards.len(),
+        }
     }
 
-    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = Point> + '_ {
-        self.positions
-            .iter()
-            .copied()
-            .zip(self.owners.iter().copied())
+    /// Slots of all points, in order.
+    pub(super) fn slots(&self) -> Vec<u32> {
+        match self {
+            Self::Flat(flat) => flat.entries().map(Entry::slot).collect(),
+            Self::Sharded(shards) => shards.entries().map(Entry::slot).collect(),
+        }
     }
 
-    pub(super) fn owner_at(&self, place: usize) -> Option<u32> {
-        self.owners.get(place).copied()
+    /// The first point at or after `position`, wrapping to the first, and its slot; `None` when there is none.
+    #[inline(always)]
+    pub(super) fn successor(&self, position: u64, owners: &Owners) -> Option<(Place, Entry)> {
+        match self {
+            Self::Flat(flat) => flat.successor(position, owners),
+            Self::Sharded(shards) => shards.successor(position, owners),
+        }
     }
 
-    /// Place of the first point at or after `position`, wrapping to the first; 0 when there is no point.
+    /// Points from a place on, as many as lie together.
     #[inline]
-    pub(super) fn successor(&self, position: u64) -> usize {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "the shift is 64 minus the index's bits, so the bucket number is below the index's length"
-        )]
-        let bucket = (position >> self.shift) as usize;
-        let (Some(&from), Some(&to)) = (self.index.get(bucket), self.index.get(bucket + 1)) else {
-            return 0;
-        };
-        let (from, to) = (from as usize, to as usize);
-        let in_bucket = self.positions.get(from..to).unwrap_or_default();
-        let before = if in_bucket.len() <= SCAN_LIMIT {
-            in_bucket
-                .iter()
-                .take_while(|&&point| point < position)
-                .count()
-        } else {
-            in_bucket.partition_point(|&point| point < position)
-        };
-        let place = from + before;
-        if place == self.positions.len() {
-            0
-        } else {
-            place
+    pub(super) fn rest(&self, place: Place) -> &[Entry] {
+        match self {
+            Self::Flat(flat) => flat.rest(place),
+            Self::Sharded(shards) => shards.rest(place),
         }
+    }
+
+    /// The points behind those of [`rest`](Self::rest), wrapping to the first, and their bucket. There must be points.
+    #[inline]
+    pub(super) fn behind(&self, bucket: usize) -> (usize, &[Entry]) {
+        match self {
+            Self::Flat(flat) => (0, flat.all()),
+            Self::Sharded(shards) => shards.behind(bucket),
+        }
+    }
+
+    /// The point behind, wrapping to the first.
+    #[inline]
+    pub(super) fn following(&self, place: Place) -> Place {
+        match self {
+            Self::Flat(flat) => flat.following(place),
+            Self::Sharded(shards) => shards.following(place),
+        }
+    }
+
+    /// Slot of a point; `None` when there is none.
+    #[inline]
+    pub(super) fn slot(&self, place: Place) -> Option<u32> {
+        let entry = match self {
+            Self::Flat(flat) => flat.entry(place),
+            Self::Sharded(shards) => shards.entry(place),
+        };
+        entry.map(Entry::slot)
+    }
+
+    /// How far a point is from a position before it, at least, and at most the cut's slack more. `None` where the
+    /// kept bits do not tell.
+    #[inline]
+    pub(super) fn least_distance(&self, place: Place, position: u64) -> Option<u64> {
+        let (kept, cut) = match self {
+            Self::Flat(flat) => (flat.kept_at(place), flat.cut),
+            Self::Sharded(shards) => (shards.kept_at(place), shards.cut),
+        };
+        if kept == cut.kept(position) {
+            return None;
+        }
+        let point = kept << cut.dropped_bits();
+        Some(point.wrapping_sub(position))
+    }
+
+    /// The whole position of a point.
+    #[cold]
+    pub(super) fn position(&self, place: Place, owners: &Owners) -> u64 {
+        let ((bucket, points, at), kept_at, cut) = match self {
+            Self::Flat(flat) => (flat.bucket_at(place), flat.kept_at(place), flat.cut),
+            Self::Sharded(shards) => (shards.bucket_at(place), shards.kept_at(place), shards.cut),
+        };
+        debug_assert_eq!(bucket as u64, kept_at >> u32::BITS);
+        let (run, at) = run_at(points, at);
+        let position = owners.position(run, at, cut, kept_at);
+        position.unwrap_or(kept_at << cut.dropped_bits())
     }
 }
 
-fn index_of(positions: &[u64], shift: u32, buckets: usize) -> Box<[u32]> {
-    let mut index = Vec::with_capacity(buckets + 1);
-    let mut place = 0;
-    for bucket in 0..buckets as u64 {
-        while positions
-            .get(place)
-            .is_some_and(|&position| position >> shift < bucket)
-        {
-            place += 1;
-        }
-        index.push(saturating_u32(place));
+fn flat_most(is_plain: bool) -> usize {
+    if is_plain {
+        FLAT_MOST
+    } else {
+        FLAT_MOST_PROBED
     }
-    index.push(saturating_u32(positions.len()));
-    index.into()
-}
-
-/// A ring has at most 2^26 points plus one for each instance above the cap.
-fn saturating_u32(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
 }

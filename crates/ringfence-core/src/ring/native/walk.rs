@@ -1,25 +1,40 @@
 use arrayvec::ArrayVec;
 
-use super::points::Points;
+use super::{NativeRing, cut::Entry, place::Place, probes::nearest};
 
 /// Members up to this number are remembered without an allocation.
 const INLINE: usize = 8;
 
 pub(in crate::ring) struct NativeWalk<'a, P> {
-    points: &'a Points,
-    place: usize,
+    ring: &'a NativeRing,
+    cursor: Cursor<'a>,
     points_left: usize,
     members_left: usize,
     usable: P,
     given: Given,
 }
 
+enum Cursor<'a> {
+    /// The next points and their bucket.
+    Plain(usize, &'a [Entry]),
+    /// The key; each step searches from all of its probes, which is cheaper than carrying their places along.
+    Probes(u64),
+}
+
 impl<'a, P: FnMut(u32) -> bool> NativeWalk<'a, P> {
-    pub(super) fn new(points: &'a Points, members: usize, position: u64, usable: P) -> Self {
+    #[inline]
+    pub(super) fn new(ring: &'a NativeRing, members: usize, position: u64, usable: P) -> Self {
+        let cursor = if ring.probes.is_plain() {
+            let first = ring.points.successor(position, &ring.owners);
+            let place = first.map_or_else(Place::default, |(place, _)| place);
+            Cursor::Plain(place.bucket(), ring.points.rest(place))
+        } else {
+            Cursor::Probes(position)
+        };
         Self {
-            points,
-            place: points.successor(position),
-            points_left: points.len(),
+            ring,
+            cursor,
+            points_left: ring.points.len(),
             members_left: members,
             usable,
             given: Given::default(),
@@ -32,21 +47,72 @@ impl<P: FnMut(u32) -> bool> Iterator for NativeWalk<'_, P> {
 
     #[inline]
     fn next(&mut self) -> Option<u32> {
-        while self.members_left > 0 && self.points_left > 0 {
-            let member = self.points.owner_at(self.place)?;
-            self.points_left -= 1;
-            self.place += 1;
-            if self.place == self.points.len() {
-                self.place = 0;
-            }
-            if !self.given.contains(member) && (self.usable)(member) {
-                self.members_left -= 1;
-                self.given.insert(member);
-                return Some(member);
-            }
+        if self.members_left == 0 {
+            return None;
         }
-        None
+        let Self {
+            ring,
+            usable,
+            given,
+            ..
+        } = self;
+        let mut is_wanted = |member| !given.contains(member) && usable(member);
+        let found = match &mut self.cursor {
+            Cursor::Plain(bucket, rest) => {
+                let left = &mut self.points_left;
+                plain(ring, bucket, rest, left, &mut is_wanted)
+            }
+            Cursor::Probes(key) => probed(ring, *key, &mut is_wanted),
+        };
+        let Some(member) = found else {
+            self.members_left = 0;
+            return None;
+        };
+        self.members_left -= 1;
+        self.given.insert(member);
+        Some(member)
     }
+}
+
+/// The next point of a wanted member, of those that are left of one turn.
+#[inline]
+fn plain<'a>(
+    ring: &'a NativeRing,
+    bucket: &mut usize,
+    rest: &mut &'a [Entry],
+    points_left: &mut usize,
+    is_wanted: &mut impl FnMut(u32) -> bool,
+) -> Option<u32> {
+    while *points_left > 0 {
+        let Some((point, further)) = rest.split_first() else {
+            (*bucket, *rest) = ring.points.behind(*bucket);
+            continue;
+        };
+        *rest = further;
+        *points_left -= 1;
+        let member = ring.owners.member(point.slot())?;
+        if is_wanted(member) {
+            return Some(member);
+        }
+    }
+    None
+}
+
+/// The nearest point of a wanted member behind any probe.
+fn probed(ring: &NativeRing, key: u64, is_wanted: &mut impl FnMut(u32) -> bool) -> Option<u32> {
+    let mut places = ring.probes.places(key, &ring.points, &ring.owners);
+    for place in &mut places {
+        // What one probe does not find in a whole turn, the others do not either.
+        let mut points_left = ring.points.len();
+        while !is_wanted(ring.member(*place)?) {
+            points_left -= 1;
+            if points_left == 0 {
+                return None;
+            }
+            *place = ring.points.following(*place);
+        }
+    }
+    ring.member(nearest(key, &places, &ring.points, &ring.owners))
 }
 
 /// The members that were given already.
@@ -58,14 +124,17 @@ struct Given {
 }
 
 impl Given {
+    #[inline]
     fn contains(&self, member: u32) -> bool {
-        self.first.contains(&member)
-            || self
-                .further
-                .get(member as usize / 64)
-                .is_some_and(|word| word & (1 << (member % 64)) != 0)
+        self.first.contains(&member) || (self.first.is_full() && self.is_further(member))
     }
 
+    fn is_further(&self, member: u32) -> bool {
+        let word = self.further.get(member as usize / 64);
+        word.is_some_and(|word| word & (1 << (member % 64)) != 0)
+    }
+
+    #[inline]
     fn insert(&mut self, member: u32) {
         if self.first.try_push(member).is_err() {
             let word = member as usize / 64;

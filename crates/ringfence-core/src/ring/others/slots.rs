@@ -107,17 +107,31 @@ pub(super) fn tag_of(key: &[u8]) -> &[u8] {
 /// CRC-16/XMODEM: polynomial 0x1021, from 0, not reflected.
 fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc: u16, byte| {
-        let mut crc = crc ^ (u16::from(*byte) << 8);
-        for _ in 0..8 {
+        let [high, _] = crc.to_be_bytes();
+        (crc << 8) ^ CRC16[usize::from(high ^ byte)]
+    })
+}
+
+/// What each byte does to it.
+const CRC16: [u16; 256] = {
+    let mut table = [0; 256];
+    let mut byte: u16 = 0;
+    while byte < 256 {
+        let mut crc = byte << 8;
+        let mut bit = 0;
+        while bit < 8 {
             let carry = crc & 0x8000 != 0;
             crc <<= 1;
             if carry {
                 crc ^= 0x1021;
             }
+            bit += 1;
         }
-        crc
-    })
-}
+        table[byte as usize] = crc;
+        byte += 1;
+    }
+    table
+};
 
 #[cfg(test)]
 mod tests {
