@@ -24,29 +24,34 @@ pub(crate) enum Picker {
     Pingora,
 }
 
-/// The loop whose instructions are counted.
+/// The loop whose instructions are counted: the pick is part of it, as of a caller's code.
 pub(crate) fn picks(picker: Picker, count: u32) {
     let keys = data::keys();
-    let mut keys = Keys::new(&keys);
-    let mut repeat = |pick: &dyn Fn(&[u8]) -> u32| {
-        let mut last = 0;
-        for _ in 0..count {
-            last ^= pick(keys.next());
-        }
-        black_box(last);
-    };
+    let keys = Keys::new(&keys);
     match picker {
         Picker::Ringfence | Picker::Probes8 => {
             let probes = if picker == Picker::Probes8 { 8 } else { 1 };
             let config = RingConfig::default().with_probes(probes).expect("in range");
             let ring = Ring::build(&data::pool(COUNT), &config);
-            repeat(&|key| ring.owner(config.hash_key(key)).unwrap_or(0));
+            repeat(keys, count, |key| {
+                ring.owner(config.hash_key(key)).unwrap_or(0)
+            });
         }
         Picker::Pingora => {
             let continuum = ring::pingora(COUNT);
-            repeat(&|key| continuum.node(key).map_or(0, |node| node.port().into()));
+            repeat(keys, count, |key| {
+                continuum.node(key).map_or(0, |node| node.port().into())
+            });
         }
     }
+}
+
+fn repeat(mut keys: Keys<'_>, count: u32, pick: impl Fn(&[u8; 16]) -> u32) {
+    let mut last = 0;
+    for _ in 0..count {
+        last ^= pick(keys.next());
+    }
+    black_box(last);
 }
 
 pub(crate) fn measure(steady: bool) -> Result<Vec<Row>, Box<dyn Error>> {

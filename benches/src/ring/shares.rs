@@ -6,8 +6,11 @@ use ringfence_core::{InstanceId, KeyHash, Pool, Ring, RingConfig};
 
 use crate::{data, goals::Row};
 
-/// Keys of a sample, where several probes leave no arcs to measure.
-const SAMPLE: u64 = 1 << 20;
+/// Keys that may move.
+const MOVING: u64 = 1 << 20;
+/// Keys of a sample, where several probes leave no arcs to measure: of 200 instances each gets 40,000, so that chance adds half a per
+/// cent.
+const SAMPLE: u64 = 1 << 23;
 
 pub(crate) fn measure() -> Vec<Row> {
     let mut rows = Vec::new();
@@ -66,7 +69,7 @@ fn exact(ring: &Ring, count: u32) -> Vec<f64> {
 /// Shares of evenly spread keys.
 fn sampled(ring: &Ring, count: u32) -> Vec<f64> {
     let mut shares = vec![0.0; count as usize];
-    for key in sample() {
+    for key in sample(SAMPLE) {
         if let Some(owner) = ring.owner(key) {
             shares[owner as usize] += 1.0;
         }
@@ -74,9 +77,9 @@ fn sampled(ring: &Ring, count: u32) -> Vec<f64> {
     shares
 }
 
-fn sample() -> impl Iterator<Item = KeyHash> {
+fn sample(count: u64) -> impl Iterator<Item = KeyHash> {
     let mut rng = fastrand::Rng::with_seed(3);
-    (0..SAMPLE).map(move |_| KeyHash::from_raw(rng.u64(..)))
+    (0..count).map(move |_| KeyHash::from_raw(rng.u64(..)))
 }
 
 /// Standard deviation and maximum to the mean.
@@ -100,7 +103,7 @@ fn moved(count: u32, probes: u32) -> Row {
     let (before, after) = (Ring::build(&all, &config), Ring::build(&rest, &config));
     let gone = all.instance(0).map(|instance| instance.id().clone());
     let mut moves = BTreeMap::<InstanceId, u64>::new();
-    for key in sample() {
+    for key in sample(MOVING) {
         let owner = |pool: &Pool, ring: &Ring| {
             let instance = ring.owner(key).and_then(|member| pool.instance(member));
             instance.map(|instance| instance.id().clone())
