@@ -27,7 +27,17 @@ pub(crate) fn instance(n: u32) -> Instance {
 
 /// The pool of the first `count` instances.
 pub(crate) fn pool(count: u32) -> Pool {
-    let snapshot: Snapshot = (0..count).map(instance).collect();
+    select((0..count).map(instance).collect())
+}
+
+/// The same with one more, as a registry's next list has it: the others are the same objects.
+pub(crate) fn with_one_more(pool: &Pool) -> Pool {
+    let others = pool.snapshot().instances().iter().cloned();
+    let count = u32::try_from(pool.len()).expect("a few");
+    select(Snapshot::from_shared(others.chain([Arc::new(instance(count))])))
+}
+
+fn select(snapshot: Snapshot) -> Pool {
     Pool::select(&Arc::new(snapshot), &Selector::any())
 }
 

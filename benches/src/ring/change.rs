@@ -81,9 +81,10 @@ impl Shared {
 }
 
 fn updates(count: u32) -> Vec<Row> {
-    let (few, many) = (data::pool(count), data::pool(count + 1));
-    let adding = Shared::new(&few, data::pool(count + 1));
-    let removing = Shared::new(&many, data::pool(count));
+    let few = data::pool(count);
+    let many = data::with_one_more(&few);
+    let adding = Shared::new(&few, many.clone());
+    let removing = Shared::new(&many, few.clone());
     let hashring = peers::hashring(count);
     let views = Views::new(&few, &many);
     let times = interleaved(

@@ -10,7 +10,10 @@ mod others;
 mod seen;
 mod walk;
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
 pub(crate) use self::arcs::NOBODY;
 pub use self::{
@@ -63,7 +66,8 @@ pub struct Ring {
     members: Box<[RingMember]>,
     engine: Engine,
     capped: bool,
-    fingerprint: Fingerprint,
+    /// Made when it is first asked for: it reads all ids, which readers of a changed ring need not wait for.
+    fingerprint: OnceLock<Fingerprint>,
 }
 
 /// What finds the members of a key.
@@ -136,7 +140,7 @@ impl Ring {
         let fingerprint = Fingerprint::of_other(config, &hosts);
         let (other, members) = Other::build(hosts, config);
         Self {
-            fingerprint,
+            fingerprint: fingerprint.into(),
             config: config.clone(),
             members,
             capped: other.is_capped(),
@@ -150,13 +154,8 @@ impl Ring {
         engine: Engine,
         capped: bool,
     ) -> Self {
-        let fingerprint = Fingerprint::of(
-            config.seed(),
-            config.probes(),
-            members.iter().map(|m| (m.id.as_str(), m.points)),
-        );
         Self {
-            fingerprint,
+            fingerprint: OnceLock::new(),
             config,
             members,
             engine,
@@ -213,7 +212,11 @@ impl Ring {
     /// Digest of what decides the mapping.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
-        self.fingerprint
+        *self.fingerprint.get_or_init(|| {
+            let members = self.members.iter();
+            let members = members.map(|member| (member.id.as_str(), member.points));
+            Fingerprint::of(self.config.seed(), self.config.probes(), members)
+        })
     }
 
     /// The settings it was made with.
@@ -271,7 +274,7 @@ impl fmt::Debug for Ring {
         f.debug_struct("Ring")
             .field("members", &self.members.len())
             .field("points", &self.len())
-            .field("fingerprint", &self.fingerprint)
+            .field("fingerprint", &self.fingerprint())
             .finish_non_exhaustive()
     }
 }
