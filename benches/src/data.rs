@@ -34,7 +34,9 @@ pub(crate) fn pool(count: u32) -> Pool {
 pub(crate) fn with_one_more(pool: &Pool) -> Pool {
     let others = pool.snapshot().instances().iter().cloned();
     let count = u32::try_from(pool.len()).expect("a few");
-    select(Snapshot::from_shared(others.chain([Arc::new(instance(count))])))
+    select(Snapshot::from_shared(
+        others.chain([Arc::new(instance(count))]),
+    ))
 }
 
 fn select(snapshot: Snapshot) -> Pool {

@@ -84,7 +84,7 @@ impl Task {
         let plans = plans.unwrap_or_default();
         let ring = policy.as_ref().and_then(|policy| policy.ring());
         let ring = ring.unwrap_or(self.shared.config.ring()).clone();
-        let rings = ring.expected_entries(snapshot.len());
+        let rings = ring.expected_entries(&snapshot);
         let judged = snapshot.len().saturating_mul(4 * routes.len());
         let work = rings.saturating_mul(1 + plans.len()).saturating_add(judged);
         let plan = Plan {

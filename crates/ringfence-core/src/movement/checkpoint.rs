@@ -2,7 +2,7 @@ use std::{fmt, str::FromStr};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{RingDiff, migration::Counts};
+use super::{RingDiff, WithoutRanges};
 
 /// How far a [`Migration`](crate::Migration) is, to be kept where it outlives the process.
 ///
@@ -31,6 +31,14 @@ pub struct Checkpoint {
     counts: Counts,
 }
 
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) batches: u64,
+    pub(super) late: u64,
+    pub(super) moved: u64,
+    pub(super) skipped: u64,
+}
+
 /// A checkpoint cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -38,6 +46,9 @@ pub enum CheckpointError {
     /// It is of a change between other rings.
     #[error("the checkpoint is of a change between other rings")]
     OtherRings,
+    /// What moves is not known as ranges.
+    #[error(transparent)]
+    WithoutRanges(#[from] WithoutRanges),
     /// No moved range begins where it stopped, so something is wrong with it.
     #[error("no moved range begins at position {position}")]
     NoSuchRange {

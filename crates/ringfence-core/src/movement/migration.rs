@@ -4,7 +4,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Checkpoint, CheckpointError, KeyShare, MovedRange, RingDiff, sweep::Piece};
+use super::{
+    Basis, Checkpoint, CheckpointError, KeyShare, MovedRange, RingDiff, WithoutRanges,
+    checkpoint::Counts, sweep::Piece,
+};
 use crate::ConfigError;
 
 /// How moved ranges are handed out.
@@ -73,7 +76,7 @@ impl MigrationConfig {
 /// #     Ok::<_, ringfence_core::InstanceError>(Arc::new(Ring::build(&Pool::select(&snapshot, &Selector::any()), &RingConfig::default())))
 /// # };
 /// let diff = Arc::new(RingDiff::between(ring(&["a", "b"])?, ring(&["a", "b", "c"])?)?);
-/// let mut migration = Migration::new(Arc::clone(&diff), MigrationConfig::default());
+/// let mut migration = Migration::new(Arc::clone(&diff), MigrationConfig::default())?;
 /// while let Some(batch) = migration.next_batch(Instant::now()) {
 ///     let (mut moved, mut skipped) = (0, 0);
 ///     for range in batch.ranges() {
@@ -98,14 +101,6 @@ pub struct Migration {
     total: u128,
     remaining: u128,
     counts: Counts,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
-    pub(super) batches: u64,
-    pub(super) late: u64,
-    pub(super) moved: u64,
-    pub(super) skipped: u64,
 }
 
 /// Ranges to be moved, and until when.
@@ -148,22 +143,27 @@ pub enum BatchError {
 }
 
 impl Migration {
-    /// Begins with the first moved range. Where there are no ranges, as of a [sample](RingDiff::sampled), it is done at once.
-    #[must_use]
-    pub fn new(diff: Arc<RingDiff>, config: MigrationConfig) -> Self {
-        Self::at(diff, config, 0, Counts::default())
+    /// Begins with the first moved range.
+    ///
+    /// # Errors
+    /// [`WithoutRanges`] if the diff does not know what moves as [ranges of the key space](Basis::KeySpace): a
+    /// [sample](RingDiff::sampled), and Maglev's table.
+    pub fn new(diff: Arc<RingDiff>, config: MigrationConfig) -> Result<Self, WithoutRanges> {
+        ranges_of(&diff)?;
+        Ok(Self::at(diff, config, 0, Counts::default()))
     }
 
     /// Goes on where a checkpoint says. Doing so twice is as doing it once.
     ///
     /// # Errors
     /// [`CheckpointError::OtherRings`] if the checkpoint is of a change between other rings,
-    /// [`CheckpointError::NoSuchRange`] if no moved range begins where it stopped.
+    /// [`CheckpointError::WithoutRanges`] if there are [none](Self::new), [`CheckpointError::NoSuchRange`] if no moved range begins where it stopped.
     pub fn resume(
         diff: Arc<RingDiff>,
         config: MigrationConfig,
         checkpoint: &Checkpoint,
     ) -> Result<Self, CheckpointError> {
+        ranges_of(&diff)?;
         if !checkpoint.is_of(&diff) {
             return Err(CheckpointError::OtherRings);
         }
@@ -295,5 +295,13 @@ impl fmt::Debug for MigrationBatch {
             .field("ranges", &self.count)
             .field("deadline", &self.deadline)
             .finish()
+    }
+}
+
+fn ranges_of(diff: &RingDiff) -> Result<(), WithoutRanges> {
+    match diff.basis() {
+        Basis::KeySpace => Ok(()),
+        Basis::Table(_) => Err(WithoutRanges::NotByPosition),
+        Basis::Sample(_) => Err(WithoutRanges::Sampled),
     }
 }

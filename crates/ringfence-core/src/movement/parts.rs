@@ -51,4 +51,7 @@ pub enum WithoutRanges {
     /// The rings give one key different positions.
     #[error("the rings hash keys differently; sample some keys")]
     HashedDifferently,
+    /// Only the keys that were given were compared.
+    #[error("only a sample of keys was compared")]
+    Sampled,
 }

@@ -1,5 +1,8 @@
-use super::{HashAlgorithm, HashedKey, KeyHash, others::hash_key as hash_key_of_other};
-use crate::ConfigError;
+use super::{
+    HashAlgorithm, HashedKey, KeyHash, native::PointCounts, others,
+    others::hash_key as hash_key_of_other,
+};
+use crate::{ConfigError, snapshot::Snapshot};
 
 /// Settings of a ring. All clients of a service must use the same ones to agree on the owners of keys.
 ///
@@ -120,20 +123,13 @@ impl RingConfig {
         self.max_ring_points
     }
 
-    /// About how many entries a ring of so many ordinary instances has: what building it costs. Limits on all points are left out.
+    /// About how many entries the ring of all instances of a snapshot has, by their own weights: what building it costs.
     #[must_use]
-    pub fn expected_entries(&self, instances: usize) -> usize {
-        let by_points = |points: u32| instances.saturating_mul(points as usize);
-        match &self.algorithm {
-            HashAlgorithm::Ring => by_points(self.points_per_instance),
-            HashAlgorithm::Nginx(_) | HashAlgorithm::Ketama(_) => by_points(160),
-            HashAlgorithm::EnvoyRing(ring) => instances.max(ring.min_ring_size() as usize),
-            // Slots are looked for several times each, more often the fuller the table is.
-            HashAlgorithm::Maglev(maglev) => (maglev.table_size() as usize).saturating_mul(8),
-            HashAlgorithm::Jump(_) | HashAlgorithm::Rendezvous | HashAlgorithm::Slots(_) => {
-                instances
-            }
+    pub fn expected_entries(&self, snapshot: &Snapshot) -> usize {
+        if self.algorithm == HashAlgorithm::Ring {
+            return PointCounts::new(snapshot, self).expected();
         }
+        others::expected_entries(self, snapshot)
     }
 
     /// Hashes a key as rings of these settings want it:

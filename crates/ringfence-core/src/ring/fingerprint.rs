@@ -17,7 +17,7 @@ use super::{RingConfig, native, others::OtherHosts};
 /// length of the host key (u32), the host key, weight (u32) and, with nginx, number of points (u32). Settings are, as u32 unless
 /// said otherwise: `envoy-ring` the sizes, the order (1 for sorted) and the hash (1 for MurmurHash2); `maglev` the table's size; `ketama` the variant
 /// (0 to 2) and the most points; `jump` each bucket's id and `slots` each range's first and last slot and id, ids as above, with
-/// the number of them before; `nginx` and `rendezvous` none.
+/// the number of them before, 2^32 - 1 for slots without a table; `nginx` and `rendezvous` none.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint(u128);
 

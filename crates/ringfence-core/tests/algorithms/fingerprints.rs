@@ -105,7 +105,7 @@ fn digests_are_of_the_bytes_that_are_described() {
         ),
         (
             Slots::default().into(),
-            b().number(0).host("c:3", 7).host("a:1", 300),
+            b().number(u32::MAX).host("c:3", 7).host("a:1", 300),
         ),
         (
             Slots::default().with_table(table).into(),

@@ -410,6 +410,9 @@ fn fingerprints_tell_every_setting() {
         buckets([2, 0, 1]).into(),
         table(5).into(),
         table(6).into(),
+        Slots::default()
+            .with_table(SlotTable::new(1, []).unwrap())
+            .into(),
     ]);
     let base = RingConfig::default();
     let mut configs: Vec<_> = algorithms
@@ -442,6 +445,34 @@ fn fingerprints_tell_every_setting() {
     for (i, (print, what)) in prints.iter().enumerate() {
         for (other, same) in &prints[..i] {
             assert_ne!(print, other, "{what}\n{same}");
+        }
+    }
+}
+
+/// What a ring costs is judged before it is made, by what the registry says of weights.
+#[test]
+fn the_entries_of_a_ring_are_expected_by_weights() {
+    let hosts: Vec<_> = (1..=10).map(|n| format!("10.0.0.{n}:80")).collect();
+    for weights in [
+        [100; 10],
+        [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+        [1, 1, 1, 1, 1, 1, 1, 1, 1, 20_000],
+    ] {
+        let hosts: Vec<_> = hosts.iter().map(String::as_str).zip(weights).collect();
+        let rings: [HashAlgorithm; 4] = [
+            HashAlgorithm::Ring,
+            EnvoyRing::default().into(),
+            Nginx::default().into(),
+            Ketama::default().into(),
+        ];
+        for algorithm in rings {
+            let fleet = crate::fleet::fleet(&hosts, algorithm.clone());
+            let expected = fleet.ring.config().expected_entries(fleet.pool.snapshot());
+            let made = fleet.ring.len();
+            assert!(
+                expected.abs_diff(made) <= made / 10 + 20,
+                "{algorithm} {weights:?}: {expected} and {made}"
+            );
         }
     }
 }

@@ -23,7 +23,7 @@ fn config(ranges: usize) -> MigrationConfig {
 #[test]
 fn batches_give_each_moved_range_once_and_in_order() {
     let (diff, now) = (joined(), Instant::now());
-    let mut migration = Migration::new(Arc::clone(&diff), config(10));
+    let mut migration = Migration::new(Arc::clone(&diff), config(10)).unwrap();
     let mut seen = Vec::new();
     while let Some(batch) = migration.next_batch(now) {
         assert!((1..=10).contains(&batch.ranges().len()));
@@ -44,7 +44,7 @@ fn batches_give_each_moved_range_once_and_in_order() {
 #[test]
 fn a_late_batch_is_done_again_and_a_batch_counts_once() {
     let (diff, now) = (joined(), Instant::now());
-    let mut migration = Migration::new(diff, config(10));
+    let mut migration = Migration::new(diff, config(10)).unwrap();
     let first = migration.next_batch(now).expect("there is much");
     let late = now + Duration::from_millis(501);
     assert_eq!(
@@ -64,7 +64,7 @@ fn a_late_batch_is_done_again_and_a_batch_counts_once() {
     assert_eq!(twice, Err(BatchError::NotUnderWay));
     assert_eq!(migration.progress().moved, 5);
 
-    let other = Migration::new(joined(), config(10));
+    let other = Migration::new(joined(), config(10)).unwrap();
     let foreign = other.next_batch(now).expect("there is much");
     assert_eq!(
         migration.complete(&foreign, 1, 0, now),
@@ -78,6 +78,7 @@ fn a_migration_resumes_at_each_of_its_checkpoints() {
     let (diff, now) = (joined(), Instant::now());
     let all = diff.moved_ranges().len();
     let mut text = Migration::new(Arc::clone(&diff), config(7))
+        .unwrap()
         .checkpoint()
         .to_string();
     let mut seen = Vec::new();
@@ -111,7 +112,7 @@ fn a_migration_resumes_at_each_of_its_checkpoints() {
 
 #[test]
 fn checkpoints_of_other_rings_are_refused() {
-    let checkpoint = Migration::new(joined(), config(1)).checkpoint();
+    let checkpoint = Migration::new(joined(), config(1)).unwrap().checkpoint();
     for (before, after) in [([1, 2, 3], [1, 2, 4]), ([1, 2, 4], [1, 2, 3])] {
         let other = Arc::new(between(&orders(&before), &orders(&after)));
         let resumed = Migration::resume(other, config(1), &checkpoint);
@@ -126,7 +127,7 @@ fn checkpoints_of_other_rings_are_refused() {
 #[test]
 fn the_text_of_a_checkpoint_is_golden() {
     let (diff, now) = (joined(), Instant::now());
-    let mut migration = Migration::new(Arc::clone(&diff), config(10));
+    let mut migration = Migration::new(Arc::clone(&diff), config(10)).unwrap();
     let batch = migration.next_batch(now).expect("there is much");
     assert!(
         migration
@@ -171,14 +172,21 @@ fn a_text_that_is_cut_altered_or_of_another_version_is_refused() {
 }
 
 #[test]
-fn a_change_without_ranges_is_done_at_once() {
+fn a_change_that_moves_nothing_is_done_at_once() {
     let equal = Arc::new(between(&orders(&[1, 2]), &orders(&[1, 2])));
-    let sample = RingDiff::sampled(orders(&[1]), orders(&[2]), ["a", "b"]);
-    for diff in [equal, Arc::new(sample)] {
-        let migration = Migration::new(diff, MigrationConfig::default());
-        assert!(migration.is_done() && migration.next_batch(Instant::now()).is_none());
-        assert!(migration.progress().done.is_zero());
-    }
+    let migration = Migration::new(equal, MigrationConfig::default()).unwrap();
+    assert!(migration.is_done() && migration.next_batch(Instant::now()).is_none());
+    assert!(migration.progress().done.is_zero());
+}
+
+/// It would say that nothing is left to do while keys move.
+#[test]
+fn what_is_not_known_as_ranges_is_refused() {
+    let checkpoint = Migration::new(joined(), config(1)).unwrap().checkpoint();
+    let sample = Arc::new(RingDiff::sampled(orders(&[1]), orders(&[2]), ["a", "b"]));
+    assert!(Migration::new(Arc::clone(&sample), config(1)).is_err());
+    let resumed = Migration::resume(sample, config(1), &checkpoint);
+    assert!(matches!(resumed, Err(CheckpointError::WithoutRanges(_))));
 }
 
 #[test]

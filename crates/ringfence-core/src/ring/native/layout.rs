@@ -70,6 +70,11 @@ impl PointCounts {
         self.total > self.max_points
     }
 
+    /// About how many all have together.
+    pub(in crate::ring) fn expected(self) -> usize {
+        usize::try_from(self.total.min(self.max_points)).unwrap_or(usize::MAX)
+    }
+
     /// Of a member with this weight on the ring. The cap goes by the instances' own weights, so that nobody else's points change
     /// while a new one grows.
     pub(in crate::ring) fn of(self, ring_weight: u32) -> u32 {

@@ -48,7 +48,8 @@ impl Hosts {
                         text(id.as_str(), update);
                     }
                 } else {
-                    length(0, update);
+                    // No table is not a table without ranges, whose slots all go by score.
+                    update(&u32::MAX.to_le_bytes());
                 }
             }
             HashAlgorithm::Ring | HashAlgorithm::Nginx(_) | HashAlgorithm::Rendezvous => {}

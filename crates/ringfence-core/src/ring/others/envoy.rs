@@ -49,6 +49,21 @@ pub(super) fn is_capped(hosts: &Hosts, config: &EnvoyRing) -> bool {
     wanted(&hosts, config).is_some_and(|wanted| wanted > f64::from(config.max_ring_size()))
 }
 
+/// About how many points hosts of these weights have together.
+pub(super) fn expected(weights: impl Iterator<Item = u32> + Clone, config: &EnvoyRing) -> usize {
+    let Some(least) = weights.clone().min() else {
+        return 0;
+    };
+    let wanted = wanted_by(least, weights.map(f64::from).sum(), config);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "at most the largest size, which is an u32, and not negative"
+    )]
+    let points = wanted.min(f64::from(config.max_ring_size())) as usize;
+    points
+}
+
 fn sum(hosts: &[(u32, &Host)]) -> f64 {
     hosts.iter().map(|(_, host)| f64::from(host.weight)).sum()
 }
@@ -61,9 +76,14 @@ fn scale(hosts: &[(u32, &Host)], config: &EnvoyRing) -> Option<f64> {
 /// About how many points all have where nothing limits them.
 fn wanted(hosts: &[(u32, &Host)], config: &EnvoyRing) -> Option<f64> {
     let least = hosts.iter().map(|(_, host)| host.weight).min()?;
-    let least = f64::from(least) / sum(hosts);
+    Some(wanted_by(least, sum(hosts), config))
+}
+
+/// So many that the lightest host has whole ones.
+fn wanted_by(least: u32, sum: f64, config: &EnvoyRing) -> f64 {
+    let least = f64::from(least) / sum;
     let whole = (least * f64::from(config.min_ring_size())).ceil();
-    Some(whole / least)
+    whole / least
 }
 
 fn hash(hash: PointHash, name: &[u8], seed: u64) -> u64 {

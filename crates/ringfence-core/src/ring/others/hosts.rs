@@ -127,6 +127,28 @@ fn order_given(pool: &Pool) -> Box<[u32]> {
         .collect()
 }
 
+/// About how many entries the ring of all instances has.
+pub(in crate::ring) fn expected_entries(config: &RingConfig, snapshot: &Snapshot) -> usize {
+    let instances = snapshot.len();
+    match config.algorithm() {
+        HashAlgorithm::Nginx(nginx) => {
+            let max_points = config.max_ring_points();
+            NginxCounts::new(snapshot, nginx.weight_unit(), max_points).expected()
+        }
+        HashAlgorithm::Ketama(_) => instances.saturating_mul(super::ketama::POINTS as usize),
+        HashAlgorithm::EnvoyRing(ring) => {
+            let weights = snapshot.instances().iter().map(|i| i.effective_weight());
+            super::envoy::expected(weights.filter(|weight| *weight > 0), ring)
+        }
+        // Slots are looked for several times each, more often the fuller the table is.
+        HashAlgorithm::Maglev(maglev) => (maglev.table_size() as usize).saturating_mul(8),
+        HashAlgorithm::Ring
+        | HashAlgorithm::Jump(_)
+        | HashAlgorithm::Rendezvous
+        | HashAlgorithm::Slots(_) => instances,
+    }
+}
+
 /// How many points instances of a snapshot have on nginx's ring. The unit and the cap go by the instances' own weights in the whole
 /// snapshot, so that nobody else's points change while a new one grows, and a pool's ring is that of all without the others.
 struct NginxCounts {
@@ -167,6 +189,11 @@ impl NginxCounts {
 
     fn is_capped(&self) -> bool {
         self.total > self.max_points
+    }
+
+    /// About how many all have together.
+    fn expected(&self) -> usize {
+        usize::try_from(self.total.min(self.max_points)).unwrap_or(usize::MAX)
     }
 
     fn of(&self, weight: u32) -> u32 {

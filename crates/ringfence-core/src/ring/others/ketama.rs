@@ -11,6 +11,8 @@ use crate::ring::{Ketama, KetamaVariant, RingConfig};
 /// Digests of an instance with an average weight; each gives four points.
 const DIGESTS: u32 = 40;
 const POINTS_OF_DIGEST: u32 = 4;
+/// Points of an instance of the mean weight.
+pub(super) const POINTS: u32 = DIGESTS * POINTS_OF_DIGEST;
 
 pub(super) fn build(hosts: &Hosts, ketama: &Ketama, config: &RingConfig) -> SortedRing<u32> {
     let weighted: Vec<_> = hosts.weighted().collect();

@@ -23,7 +23,10 @@ use self::{
     slots::SlotOwners,
     sorted::{Clockwise, SortedRing},
 };
-pub(super) use self::{hosts::Hosts as OtherHosts, keys::hash_key};
+pub(super) use self::{
+    hosts::{Hosts as OtherHosts, expected_entries},
+    keys::hash_key,
+};
 use super::{HashAlgorithm, HashedKey, RingConfig, RingMember};
 
 /// A mapping that is not the own ring.
