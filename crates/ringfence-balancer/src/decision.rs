@@ -47,25 +47,24 @@ impl Candidates {
     }
 
     fn regular(&self) -> &[Candidate] {
-        let count = self.rest.len() - usize::from(self.last_resorts);
+        let count = self.rest.len().saturating_sub(self.last_resorts.into());
         self.rest.get(..count).unwrap_or_default()
     }
 
     /// Without those before the first one that has a slot or needs none: others took theirs in this very moment.
     pub(crate) fn claimed(self) -> Option<Self> {
         let Self {
-            first,
-            mut rest,
-            last_resorts,
+            first, mut rest, ..
         } = self;
         let mut first = first.claim();
         while first.is_none() && !rest.is_empty() {
             first = rest.remove(0).claim();
         }
+        // Last resorts come when the others are settled.
         first.map(|first| Self {
             first,
             rest,
-            last_resorts,
+            last_resorts: 0,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringfence_core::{ConfigFinding, FindingRule, HashAlgorithm, Severity};
+use ringfence_core::{ConfigFinding, FindingRule, HashAlgorithm, RingConfig, Severity};
 
 use crate::{BalancerBuilder, BalancerConfig, HealthCheckConfig};
 
@@ -170,6 +170,24 @@ pub(crate) const RULES: &[FindingRule<BalancerConfig>] = &[
             })
         },
     },
+    FindingRule {
+        code: "RF-C116",
+        severity: Severity::Warning,
+        check: |config| {
+            let ring = config.ring();
+            let own = RingConfig::default();
+            let is_usual = (ring.probes(), ring.points_per_instance())
+                == (own.probes(), own.points_per_instance());
+            (*ring.algorithm() != HashAlgorithm::Ring && !is_usual).then(|| {
+                format!(
+                    "probes ({}) and points_per_instance ({}) have no effect with the algorithm {}: they are of the own ring",
+                    ring.probes(),
+                    ring.points_per_instance(),
+                    ring.algorithm()
+                )
+            })
+        },
+    },
 ];
 
 /// What is looked for where instances are checked.
@@ -313,6 +331,13 @@ mod tests {
                 [
                     config().with_concurrency(queue),
                     config().with_concurrency(queue.with_max_in_flight(1)?),
+                ]
+            }
+            "RF-C116" => {
+                let rendezvous = RingConfig::default().with_algorithm(HashAlgorithm::Rendezvous);
+                [
+                    config().with_ring(rendezvous.clone().with_probes(5)?),
+                    config().with_ring(rendezvous),
                 ]
             }
             // Of 30 s and 3 checks.

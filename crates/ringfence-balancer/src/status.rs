@@ -44,8 +44,9 @@ pub struct Status {
     pub epoch: u64,
     /// Digest of the ring of all instances; clients with equal ones route alike.
     pub fingerprint: Option<Fingerprint>,
-    /// How much of the key space had another owner after the last change of that ring; `None` before the first one, where rings
-    /// have no ranges of positions, and where old and new one together have more than half a million points.
+    /// How much of the key space had another owner after the last change of that ring; `None` before the first one, with
+    /// several probes, jump and rendezvous, where the algorithm itself changed, and where old and new one together have more than half
+    /// a million points (with slots: from 16 instances on).
     pub moved_share: Option<KeyShare>,
     /// Whether the registry knows the service, as far as is known.
     pub service_exists: bool,

@@ -30,7 +30,8 @@ impl Movement {
     /// What moved on the ring of all instances. It is worked out now, which takes a while: see [`RingDiff`].
     ///
     /// # Errors
-    /// [`WithoutRanges`] where the rings do not assign ranges of positions.
+    /// [`WithoutRanges`] where the rings assign neither ranges of positions nor slots of a table that can be compared: jump,
+    /// rendezvous, several probes, and a change of the algorithm. Then [`RingDiff::sampled`] tells it of keys of your own.
     pub fn whole(&self) -> Result<RingDiff, WithoutRanges> {
         let ring = |view: &View| Arc::clone(view.whole_ring());
         RingDiff::between(ring(&self.before), ring(&self.after))

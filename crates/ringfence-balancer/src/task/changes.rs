@@ -74,12 +74,19 @@ pub(crate) fn log(before: Option<&View>, view: &View, moved: Option<KeyShare>) {
     };
     let (was, is) = (before.config().ring(), view.config().ring());
     if was != is {
+        let fingerprint = view.whole_ring().fingerprint();
+        let keys = if fingerprint == before.whole_ring().fingerprint() {
+            "stay"
+        } else {
+            "move"
+        };
         info!(
             epoch = view.epoch(),
             from = %was.algorithm(),
             to = %is.algorithm(),
-            fingerprint = %view.whole_ring().fingerprint(),
-            "rings have other settings: keys move"
+            %fingerprint,
+            keys,
+            "rings have other settings"
         );
     }
     let SnapshotDiff {

@@ -36,6 +36,8 @@ impl Default for RingConfig {
 }
 
 impl RingConfig {
+    /// Most probes of a key.
+    pub const MAX_PROBES: u32 = 21;
     /// 160 points for weight 100.
     pub const DEFAULT_POINTS_PER_INSTANCE: u32 = 160;
     /// 4,194,304 points.
@@ -66,7 +68,7 @@ impl RingConfig {
     /// # Errors
     /// [`ConfigError`] outside of the range.
     pub fn with_probes(mut self, probes: u32) -> Result<Self, ConfigError> {
-        self.probes = ConfigError::check("probes", probes, 1..=21)?;
+        self.probes = ConfigError::check("probes", probes, 1..=Self::MAX_PROBES)?;
         Ok(self)
     }
 

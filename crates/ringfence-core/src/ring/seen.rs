@@ -12,14 +12,17 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    #[inline]
     pub(super) fn contains(&self, member: u32) -> bool {
-        self.first.contains(&member)
-            || self
-                .further
-                .get(member as usize / 64)
-                .is_some_and(|word| word & (1 << (member % 64)) != 0)
+        self.first.contains(&member) || (self.first.is_full() && self.is_further(member))
     }
 
+    fn is_further(&self, member: u32) -> bool {
+        let word = self.further.get(member as usize / 64);
+        word.is_some_and(|word| word & (1 << (member % 64)) != 0)
+    }
+
+    #[inline]
     pub(super) fn insert(&mut self, member: u32) {
         if self.first.try_push(member).is_err() {
             let word = member as usize / 64;

@@ -185,11 +185,12 @@ impl View {
         RouteKey::new(plan, relevant.unwrap_or_default())
     }
 
-    /// A route, worked out now: it gives every key the same members as a prepared one, without making a ring; it looks only at
-    /// instances that have a value asked for. Where there is no such plan, it has no stages and no pool.
+    /// A route, worked out now: it gives every key the same members as a prepared one; it looks only at instances that have a value
+    /// asked for. Where there is no such plan, it has no stages and no pool.
     ///
-    /// With [algorithms](crate::HashAlgorithm) whose mapping of some instances is not told by that of all (Envoy's, ketama, jump and slots) it does
-    /// make the rings of its pools, each time: a Maglev table takes milliseconds.
+    /// It makes no ring with the own ring, nginx's and rendezvous. With the [algorithms](crate::HashAlgorithm) whose mapping of some instances
+    /// is not told by that of all (Envoy's ring and Maglev, ketama, jump and slots) it makes those of its pools, each time: a Maglev table
+    /// takes milliseconds.
     #[must_use]
     pub fn resolve(&self, key: &RouteKey) -> Route {
         Builder::of_view(self).resolve(key)

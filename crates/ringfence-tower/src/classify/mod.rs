@@ -9,8 +9,9 @@ use std::fmt;
 
 use http::{HeaderMap, HeaderName, StatusCode};
 
-/// gRPC A6: what a server says of a further attempt.
+/// gRPC's status, in headers or trailers.
 pub(crate) const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
+/// gRPC A6: what a server says of a further attempt.
 pub(crate) const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 
 /// How an attempt failed without a response.

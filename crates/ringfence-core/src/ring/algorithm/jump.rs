@@ -9,7 +9,7 @@ use crate::{ConfigError, InstanceId};
 /// weight in the heaviest one's. Keys of an instance that is gone or does not accept go by weighted rendezvous over all, so that shares are
 /// exactly as the weights. A bucket more at the end of the list takes `1/n` of the keys, and none move between others; one that
 /// is gone from the pool but still in the list loses its own keys and no others. Any other change of the list, and a
-/// change of the heaviest weight, moves many: a third or a half where one of equal ones doubles its weight. Nothing is kept but the list; a lookup takes about `ln(n)` steps.
+/// change of the heaviest weight, moves many: a third or a half where one of equal ones doubles its weight. An instance that is in no bucket gets keys of buckets whose instance is gone, and those that are not accepted; a lookup takes about `ln(n)` steps.
 ///
 /// The walk: the owner, then the others in the order of rendezvous.
 ///

@@ -22,14 +22,14 @@ pub use self::{
 ///
 /// | algorithm | use it | shares of 10 and of 50 equal instances differ by | on a leave, of the others' keys | memory | lookup |
 /// |---|---|---|---|---|---|
-/// | [`Ring`](Self::Ring) | unless something below applies | 5 and 7 % | none move | see [`Ring`](crate::Ring) | index, then a few points |
+/// | [`Ring`](Self::Ring) | unless something below applies | 5 and 7 % | none move | 8 to 12 bytes a point | index, then a few points |
 /// | [`EnvoyRing`] | beside Envoy or gRPC `ring_hash` | 7 and 22 %, with 1024 points for all | 8 and 0 % move, up to 14 % | 14 to 16 bytes a point | the same |
 /// | [`Maglev`] | beside Envoy's Maglev, or for even shares | 0.5 and 1.3 % | 0.3 and 0.5 % move | 4 bytes a slot: 256 KiB a pool | one read |
 /// | [`Nginx`] | beside nginx `hash … consistent` or pingora | 8 % | none move | 10 to 12 bytes a point | as a ring |
 /// | [`Ketama`] | beside libketama, twemproxy or Dubbo | 4 and 7 % | some move, by rounding | 10 to 12 bytes a point | as a ring |
-/// | [`Jump`] | numbered instances that only grow at the end | chance alone | none move, if the list stays | 8 bytes a bucket | `ln(n)` steps |
+/// | [`Jump`] | numbered instances that only grow at the end | chance alone | none move, if the list stays | 8 bytes a bucket, 16 an instance | `ln(n)` steps |
 /// | [`Rendezvous`](Self::Rendezvous) | up to some dozens of instances | chance alone | none move | 16 bytes an instance | one hash for each instance |
-/// | [`Slots`] | where an operator says which keys lie where | as the table says | none move | 8 bytes a range | binary search over the ranges |
+/// | [`Slots`] | where an operator says which keys lie where | as the table says | none move | 8 bytes a range, 16 an instance | binary search over the ranges |
 ///
 /// All follow an instance's weight, and one of weight 0 or that is switched off owns nothing. All clients of a service, and the
 /// proxies beside them, must have the same algorithm with the same settings. The foreign ones (Envoy's, nginx's and ketama's) hash
@@ -68,7 +68,7 @@ pub enum HashAlgorithm {
     /// Weighted rendezvous: each instance's score for a key is `-weight / ln(u)`, `u` from xxh64 of the key with the xxh64 of the
     /// instance's id (with the ring's seed) as its seed; the highest score owns, of equal ones that of the smaller id.
     ///
-    /// Every lookup hashes the key once for each instance, so it is for pools of up to some dozens. Nothing is kept. A join or a
+    /// Every lookup hashes the key once for each instance, so it is for pools of up to some dozens. A join or a
     /// leave moves nothing but what the instance gets or had; a change of its weight the same.
     ///
     /// Thaler, Ravishankar, "Using Name-Based Mappings to Increase Hit Rates", IEEE/ACM ToN 1998; the weights: Schindelhauer,

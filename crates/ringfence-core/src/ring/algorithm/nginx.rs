@@ -4,7 +4,7 @@ use crate::ConfigError;
 /// Settings of a ring as nginx's `hash $key consistent` makes it, and pingora's `pingora-ketama` (v1).
 ///
 /// 160 points for each unit of weight, by CRC-32 over the host, a zero byte, the port and the point before; keys by CRC-32. The host key
-/// is divided at its last colon; one that begins with `unix:` is all host. Points depend on nothing but their instance: a
+/// is divided at its last colon, if nothing but digits follow; else all of it is the host, and of `unix:PATH` the path is. Points depend on nothing but their instance: a
 /// join, a leave or a change of a weight moves only what that instance gets or loses. 8 bytes a point, and 2 to 4 of index.
 ///
 /// The points of all instances together are at most [`max_ring_points`](crate::RingConfig::with_max_ring_points): beyond, each has

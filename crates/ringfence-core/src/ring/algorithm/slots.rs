@@ -8,7 +8,7 @@ use crate::{ConfigError, InstanceId};
 /// A key's slot is the CRC-16 (XMODEM) of the key modulo 16,384, as in Redis Cluster. Where the key has a `{` and behind it a `}` with
 /// something between, only what lies between the first `{` and the first `}` after it is hashed, so that keys can be kept together. The table
 /// says whose a slot is; slots of nobody, or of an instance that is not in the pool or takes no traffic, go by weighted rendezvous
-/// of the slot's number until the table changes. So a join takes no keys until it is given slots, and a leave moves its own keys
+/// of the slot's number until the table changes. So where every slot has an owner that is there, a join takes no keys until it is given slots, and a leave moves its own keys
 /// alone; weights matter to rendezvous and to the table that is made without one only.
 ///
 /// The walk: the owner, then the others in the order of rendezvous. Memory: 8 bytes a range, and 16 an instance.

@@ -9,9 +9,9 @@ use super::{
     place::Place,
     points::Points,
 };
+use crate::ring::RingConfig;
 
-/// Most probes of a key.
-pub(super) const MOST: usize = 21;
+const MOST: usize = RingConfig::MAX_PROBES as usize;
 
 /// How many positions a key is looked up at: its hash, and further outputs of SplitMix64 seeded with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,5 @@
-use arrayvec::ArrayVec;
-
 use super::{NativeRing, cut::Entry, place::Place, probes::nearest};
-
-/// Members up to this number are remembered without an allocation.
-const INLINE: usize = 8;
+use crate::ring::seen::Seen;
 
 pub(in crate::ring) struct NativeWalk<'a, P> {
     ring: &'a NativeRing,
@@ -11,7 +7,7 @@ pub(in crate::ring) struct NativeWalk<'a, P> {
     points_left: usize,
     members_left: usize,
     usable: P,
-    given: Given,
+    given: Seen,
 }
 
 enum Cursor<'a> {
@@ -37,7 +33,7 @@ impl<'a, P: FnMut(u32) -> bool> NativeWalk<'a, P> {
             points_left: ring.points.len(),
             members_left: members,
             usable,
-            given: Given::default(),
+            given: Seen::default(),
         }
     }
 }
@@ -113,37 +109,4 @@ fn probed(ring: &NativeRing, key: u64, is_wanted: &mut impl FnMut(u32) -> bool) 
         }
     }
     ring.member(nearest(key, &places, &ring.points, &ring.owners))
-}
-
-/// The members that were given already.
-#[derive(Default)]
-struct Given {
-    first: ArrayVec<u32, INLINE>,
-    /// A bit for each further member; empty until the ninth.
-    further: Vec<u64>,
-}
-
-impl Given {
-    #[inline]
-    fn contains(&self, member: u32) -> bool {
-        self.first.contains(&member) || (self.first.is_full() && self.is_further(member))
-    }
-
-    fn is_further(&self, member: u32) -> bool {
-        let word = self.further.get(member as usize / 64);
-        word.is_some_and(|word| word & (1 << (member % 64)) != 0)
-    }
-
-    #[inline]
-    fn insert(&mut self, member: u32) {
-        if self.first.try_push(member).is_err() {
-            let word = member as usize / 64;
-            if self.further.len() <= word {
-                self.further.resize(word + 1, 0);
-            }
-            if let Some(word) = self.further.get_mut(word) {
-                *word |= 1 << (member % 64);
-            }
-        }
-    }
 }
