@@ -8,8 +8,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use proptest::prelude::*;
 use ringfence_core::{
-    Absence, Instance, KeyHash, PlanId, Pool, RequestTags, Ring, RingConfig, RoutePlans, Selector,
-    Snapshot, View, ViewConfig,
+    Absence, Attribute, EnvoyRing, Instance, KeyHash, Match, PlanId, Pool, RequestTags, Ring,
+    RingConfig, RoutePlans, Selector, Snapshot, View, ViewConfig,
 };
 
 /// Ids with weights; `drained` ones have weight 0.
@@ -205,5 +205,52 @@ proptest! {
         }
         let _ = address.parse::<ringfence_core::Address>();
         let _ = address.parse::<ringfence_core::Scheme>();
+    }
+}
+
+/// What other pools do to the cap shows on a ring whose own points stay.
+#[test]
+fn an_update_renews_whether_the_ring_is_capped() {
+    let config = RingConfig::default()
+        .with_points_per_instance(1)
+        .and_then(|config| config.with_max_ring_points(1))
+        .expect("in range");
+    let of_first = |count: usize| {
+        let instance = |n: usize| {
+            let version = if n == 0 { "v1" } else { "v2" };
+            let instance = Instance::builder(format!("n{n}"), "h:1").version(version);
+            instance.build().expect("legal")
+        };
+        let snapshot: Snapshot = (0..count).map(instance).collect();
+        let first = Selector::any().and(Attribute::Version, Match::is("v1"));
+        Pool::select(&Arc::new(snapshot), &first)
+    };
+    let alone = Arc::new(Ring::build(&of_first(1), &config));
+    assert!(!alone.is_capped());
+    assert!(alone.update(&of_first(2)).is_capped());
+}
+
+/// Each step would change the points of all if they were counted by what a newcomer has for now.
+#[test]
+fn a_slow_start_leaves_envoys_points_of_others_alone() {
+    let instances = (0..100).map(|n| Instance::builder(format!("n{n}"), format!("h{n}:1")).build());
+    let snapshot = instances.collect::<Result<Snapshot, _>>();
+    let snapshot = Arc::new(snapshot.expect("legal"));
+    let config = RingConfig::default().with_algorithm(EnvoyRing::default());
+    let counts = |weight: u32| {
+        let growing = snapshot.with_ring_weights(|i| (i.id().as_str() == "n7").then_some(weight));
+        let ring = Ring::build(&Pool::select(&growing, &Selector::any()), &config);
+        (0..100).map(|n| ring.points_of(n)).collect::<Vec<_>>()
+    };
+    let whole = counts(100);
+    for weight in [5, 10, 50, 95] {
+        let newcomer = snapshot.index_of("n7").expect("it is there");
+        for (member, (now, then)) in counts(weight).into_iter().zip(&whole).enumerate() {
+            let most = if member == newcomer { *then } else { 1 };
+            assert!(
+                now.abs_diff(*then) <= most,
+                "{member} at {weight}: {now}, {then}"
+            );
+        }
     }
 }

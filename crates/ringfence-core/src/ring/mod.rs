@@ -110,7 +110,7 @@ impl Ring {
             }
         };
         let counts = PointCounts::new(pool.snapshot(), &self.config);
-        if self.has_members(pool, counts) {
+        if self.capped == counts.is_capped() && self.has_members(pool, counts) {
             return Arc::clone(self);
         }
         let members = members_of(pool, counts);

@@ -72,7 +72,22 @@ fn all_points_together_are_limited() {
     assert!(half.ring.is_capped());
     assert_eq!(counts(&half), [128, 64, 40]);
     let least = limited(1);
-    assert_eq!(counts(&least), [4, 0, 0]);
+    assert_eq!(counts(&least), [4, 4, 4]);
     assert_eq!(least.walk("k")[0], MEMCACHED[0].0);
     assert_eq!(least.walk("k").len(), 3);
+}
+
+/// Rounding down a share of a few digests would leave all without a point.
+#[test]
+fn a_capped_ring_has_points_of_all() {
+    for n in 1..300u16 {
+        let hosts: Vec<_> = (0..n).map(|n| format!("10.0.0.{}:{}", n % 256, 1 + n)).collect();
+        let hosts: Vec<_> = hosts.iter().map(|host| (host.as_str(), 100)).collect();
+        let config = RingConfig::default()
+            .with_algorithm(Ketama::default())
+            .with_max_ring_points(4 * u32::from(n))
+            .unwrap();
+        let fleet = configured(&hosts, &config);
+        assert_eq!(fleet.ring.len(), 4 * usize::from(n), "{n} hosts");
+    }
 }

@@ -4,8 +4,10 @@ use crate::ConfigError;
 /// Settings of a ring as nginx's `hash $key consistent` makes it, and pingora's `pingora-ketama` (v1).
 ///
 /// 160 points for each unit of weight, by CRC-32 over the host, a zero byte, the port and the point before; keys by CRC-32. The host key
-/// is divided at its last colon, if nothing but digits follow; else all of it is the host, and of `unix:PATH` the path is. Points depend on nothing but their instance: a
-/// join, a leave or a change of a weight moves only what that instance gets or loses. 8 bytes a point, and 2 to 4 of index.
+/// is divided at its last colon, if nothing but digits follow; else all of it is the host, and of `unix:PATH` the path is. Points depend on nothing but their instance
+/// and the [unit of weight](Self::with_weight_unit): a join, a leave or a change of a weight moves only what that instance gets or loses.
+/// **Say the unit where weights are not all alike**: the one that is found out changes for everybody with the first weight that is no
+/// multiple of 100. Of equal points, some in a hundred thousand, that of the smaller id stays. 8 bytes a point, and 2 to 4 of index.
 ///
 /// The points of all instances together are at most [`max_ring_points`](crate::RingConfig::with_max_ring_points): beyond, each has
 /// `max(1, floor(points * max_ring_points / sum))` of them, and a ring is no longer nginx's.

@@ -11,7 +11,8 @@ use super::{
 };
 use crate::ring::RingConfig;
 
-const MOST: usize = RingConfig::MAX_PROBES as usize;
+/// Most probes of a key.
+pub(super) const MOST: usize = RingConfig::MAX_PROBES as usize;
 
 /// How many positions a key is looked up at: its hash, and further outputs of SplitMix64 seeded with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -64,8 +64,10 @@ pub(super) fn expected(weights: impl Iterator<Item = u32> + Clone, config: &Envo
     points
 }
 
+/// Of the hosts' own weights: were it of those on the ring, all points would change with each step of a slow start.
 fn sum(hosts: &[(u32, &Host)]) -> f64 {
-    hosts.iter().map(|(_, host)| f64::from(host.weight)).sum()
+    let own = hosts.iter().map(|(_, host)| f64::from(host.own_weight));
+    own.sum()
 }
 
 /// About how many points all have; `None` without hosts.
@@ -75,7 +77,7 @@ fn scale(hosts: &[(u32, &Host)], config: &EnvoyRing) -> Option<f64> {
 
 /// About how many points all have where nothing limits them.
 fn wanted(hosts: &[(u32, &Host)], config: &EnvoyRing) -> Option<f64> {
-    let least = hosts.iter().map(|(_, host)| host.weight).min()?;
+    let least = hosts.iter().map(|(_, host)| host.own_weight).min()?;
     Some(wanted_by(least, sum(hosts), config))
 }
 

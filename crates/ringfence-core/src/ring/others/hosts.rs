@@ -26,6 +26,9 @@ pub(super) struct Host {
     /// The host key; empty where ids are hashed.
     pub(super) key: Box<str>,
     pub(super) weight: u32,
+    /// The weight that the registry gives it, where that decides how much a weight is worth; a new instance in a slow start has a
+    /// lower one on the ring.
+    pub(super) own_weight: u32,
     /// Points that the algorithm gives it by itself; 0 where they follow from the weights of all.
     pub(super) points: u32,
 }
@@ -41,6 +44,7 @@ impl Hosts {
             _ => None,
         };
         let has_host_keys = has_host_keys(config.algorithm());
+        let is_envoys = matches!(config.algorithm(), HashAlgorithm::EnvoyRing(_));
         let host = |(instance, &place): (&_, &u32)| {
             let instance: &Instance = instance;
             let weight = pool.snapshot().ring_weight(place);
@@ -52,6 +56,11 @@ impl Hosts {
                     Box::default()
                 },
                 weight,
+                own_weight: if is_envoys {
+                    instance.effective_weight()
+                } else {
+                    0
+                },
                 points: counts.as_ref().map_or(0, |counts| counts.of(weight)),
             }
         };

@@ -29,6 +29,12 @@ pub(super) fn build(hosts: &Hosts, ketama: &Ketama, config: &RingConfig) -> Sort
             KetamaVariant::Libketama => libketama(host, sum, digests, weighted.len()),
             KetamaVariant::Twemproxy => twemproxy(host, sum, digests, weighted.len()),
         };
+        // With fewer digests than the format has, rounding could leave nobody a point.
+        let rounds = if digests < DIGESTS {
+            rounds.max(1)
+        } else {
+            rounds
+        };
         for k in 0..rounds {
             let mut hasher = Md5::new_with_prefix(host.key.as_bytes());
             hasher.update(format!("{separator}{k}").as_bytes());
