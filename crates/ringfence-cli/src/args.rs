@@ -7,7 +7,8 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 /// Who owns which key, how even a ring is, what a change moves, and why two clients disagree.
 ///
 /// Instances come from a file in the form of Ringfence's file source (YAML or JSON); keys from a file with one a line. `-` is
-/// standard input. Exit codes: 0 done, 1 a difference was found or a bound was passed, 2 a wrong usage or input.
+/// standard input. Exit codes: 0 done, 1 a difference was found or a bound was passed, whether the output is read to its end or not,
+/// 2 a wrong usage or input.
 #[derive(Debug, Parser)]
 #[command(name = "ringfence", version, max_term_width = 100)]
 pub(crate) struct Args {

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::{
     args::{Format, PlanArgs},
-    failure::Failure,
+    failure::{Failure, unless_closed},
     input::{Algorithm, Fleet, ring},
     measure::{Evenness, Shares, expected},
     output::{Table, percent, write_facts},
@@ -88,10 +88,23 @@ pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> Result<ExitCode, Fail
         ),
         instances: rows(&pool, &ring, &shares, &expected),
     };
-    match args.format {
-        Format::Table => table(&plan, build_time, out)?,
+    unless_closed(write(&plan, build_time, args.format, out))?;
+    Ok(match is_uneven {
+        true => ExitCode::from(UNEVEN),
+        false => ExitCode::SUCCESS,
+    })
+}
+
+fn write(
+    plan: &Plan,
+    build_time: Duration,
+    format: Format,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    match format {
+        Format::Table => table(plan, build_time, out)?,
         Format::Json => {
-            serde_json::to_writer_pretty(&mut *out, &plan)?;
+            serde_json::to_writer_pretty(&mut *out, plan)?;
             writeln!(out)?;
         }
         Format::Csv => {
@@ -102,10 +115,7 @@ pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> Result<ExitCode, Fail
             writer.flush()?;
         }
     }
-    Ok(match is_uneven {
-        true => ExitCode::from(UNEVEN),
-        false => ExitCode::SUCCESS,
-    })
+    Ok(())
 }
 
 fn rows(pool: &Pool, ring: &Ring, shares: &Shares, expected: &BTreeMap<&str, f64>) -> Vec<Row> {

@@ -89,6 +89,22 @@ fn answers_have_other_forms_too() {
 }
 
 #[test]
+fn the_verdict_stands_where_nobody_reads_it() {
+    let folder = Folder::new();
+    dumped(&folder, "a.json", &three(), "");
+    dumped(&folder, "b.json", &three(), "--set seed=7");
+    for format in ["table", "json", "csv"] {
+        let unread = |name: &str| {
+            let args = format!("diff - {name} --format {format}");
+            let ran = folder.run_unread(&args, folder.read("a.json").as_bytes());
+            (ran.code, ran.err)
+        };
+        assert_eq!(unread("b.json"), (Some(1), String::new()), "{format}");
+        assert_eq!(unread("a.json"), (Some(0), String::new()), "{format}");
+    }
+}
+
+#[test]
 fn what_is_no_dump_is_refused() {
     let folder = Folder::new();
     dumped(&folder, "a.json", &three(), "");

@@ -95,10 +95,28 @@ fn the_bound_decides_the_exit_code_and_more_points_keep_it() {
     assert_eq!(code, Some(0), "{more_points}");
 }
 
+/// Whether the answer fits into one write or not.
+#[test]
+fn the_verdict_stands_where_nobody_reads_it() {
+    let folder = Folder::new();
+    let many: Vec<(usize, u32)> = (1..=250).map(|n| (n, 100)).collect();
+    for fleet in [orders(&[(1, 100), (2, 100), (3, 100)]), orders(&many)] {
+        for format in ["table", "json", "csv"] {
+            let unread = |bound: &str| {
+                let bound = format!("--imbalance-bound {bound} --format {format}");
+                folder.run_unread(&format!("plan --instances - {bound}"), fleet.as_bytes())
+            };
+            let (uneven, even) = (unread("1.0"), unread("5"));
+            assert_eq!((uneven.code, even.code), (Some(1), Some(0)), "{format}");
+            assert_eq!((uneven.err, even.err), (String::new(), String::new()));
+        }
+    }
+}
+
 #[test]
 fn few_instances_are_told_of_rendezvous() {
     let folder = Folder::with_orders();
-    let advice = |folder: &Folder, args| plan(folder, args).1["advice"].to_string();
+    let advice = |folder: &Folder, args: &str| plan(folder, args).1["advice"].to_string();
     assert!(advice(&folder, "").contains("rendezvous shares more evenly"));
     assert!(!advice(&folder, "--algorithm rendezvous --sample 1000").contains("rendezvous"));
     folder.write(
