@@ -67,6 +67,16 @@ fn the_first_cause_and_the_exit_code_are_told() {
         told(&orders(&[(1, 100)]), "--set seed=7"),
         different("the setting `seed` differs: 0 and 7")
     );
+    for algorithm in ["envoy-ring", "maglev", "nginx", "ketama"] {
+        let plain = format!("--algorithm {algorithm}");
+        dumped(&folder, "here.json", &three(), &plain);
+        assert_eq!(
+            told(&three(), &format!("{plain} --set seed=7")),
+            different("the setting `seed` differs: 0 and 7"),
+            "{algorithm}"
+        );
+    }
+    dumped(&folder, "here.json", &three(), "");
     assert_eq!(
         told(&orders(&[(1, 100)]), "--algorithm maglev"),
         different("the algorithm differs: `ring` and `maglev`")

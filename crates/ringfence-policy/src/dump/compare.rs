@@ -152,6 +152,7 @@ fn settings(here: &RingSettings, there: &RingSettings) -> Option<Disagreement> {
 
 fn written_out(settings: &RingSettings) -> Value {
     let all = RingConfig::try_from(settings).map(|config| RingSettings::from(&config));
-    let all = all.unwrap_or_else(|_| settings.clone());
+    let mut all = all.unwrap_or_else(|_| settings.clone());
+    all.seed.get_or_insert_default();
     serde_json::to_value(all).unwrap_or_default()
 }
