@@ -124,9 +124,48 @@ fn few_instances_are_told_of_rendezvous() {
         orders(&[(1, 100), (2, 100), (3, 100), (4, 100)]),
     );
     assert_eq!(advice(&folder, ""), "[]");
-    assert!(advice(&folder, "--set max_ring_points=100").contains("scaled down"));
+    let capped = "--algorithm envoy-ring --set min_ring_size=7 --set max_ring_size=7";
+    assert!(advice(&folder, capped).contains("scaled down to max_ring_size,"));
+    for capped in ["", "--algorithm nginx", "--algorithm ketama"] {
+        let capped = format!("{capped} --set max_ring_points=100");
+        let told = advice(&folder, &capped);
+        assert!(told.contains("scaled down to max_ring_points,"), "{told}");
+    }
     assert!(advice(&folder, "--algorithm envoy-ring").contains("between the others move too"));
     assert!(advice(&folder, "--algorithm jump --sample 1000").contains("order of the file"));
+}
+
+/// As `HashAlgorithm`'s documentation has it, for these four instances.
+#[test]
+fn memory_is_what_the_algorithm_keeps() {
+    let folder = Folder::new();
+    folder.write("fleet.yaml", orders(&[(1, 100), (2, 50), (3, 200), (4, 0)]));
+    for (args, bytes) in [
+        ("", 560 * 12),
+        ("--algorithm maglev --set table_size=251", 251 * 4),
+        ("--algorithm jump", 4 * (8 + 16)),
+        (
+            "--algorithm jump --set buckets=[order-svc-2,gone]",
+            2 * 8 + 4 * 16,
+        ),
+        ("--algorithm rendezvous", 4 * 16),
+        ("--algorithm slots", 4 * (8 + 16)),
+        (
+            "--algorithm slots --set slots={\"owners\":{\"order-svc-1\":\"0-9,20-29\"}}",
+            2 * 8 + 4 * 16,
+        ),
+    ] {
+        let (code, plan) = plan(&folder, &format!("--sample 100 {args}"));
+        assert_eq!(code, Some(0), "{args}");
+        assert_eq!(plan["memory_bytes_at_most"].as_u64(), Some(bytes), "{args}");
+    }
+    for (algorithm, each) in [("envoy-ring", 16), ("nginx", 12), ("ketama", 12)] {
+        let (_, plan) = plan(&folder, &format!("--algorithm {algorithm}"));
+        let points = plan["points"].as_u64().expect("a number");
+        assert!(points > 100, "{points}");
+        let bytes = plan["memory_bytes_at_most"].as_u64();
+        assert_eq!(bytes, Some(points * each), "{algorithm}");
+    }
 }
 
 #[test]

@@ -52,7 +52,7 @@ pub struct RingDump {
     pub fingerprint: String,
     /// Points of the ring.
     pub points: u64,
-    /// The points were scaled down to `max_ring_points`.
+    /// The points were scaled down to `max_ring_points`, or to Envoy's `max_ring_size`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub capped: bool,
     /// The ids in the order given, where the algorithm depends on it.
