@@ -67,6 +67,11 @@ fn the_first_cause_and_the_exit_code_are_told() {
         told(&orders(&[(1, 100)]), "--set seed=7"),
         different("the setting `seed` differs: 0 and 7")
     );
+    assert_eq!(
+        told(&three(), "--set max_ring_points=1000"),
+        different("the setting `max_ring_points` differs: 4194304 and 1000"),
+        "other instances may be mapped otherwise"
+    );
     for algorithm in ["envoy-ring", "maglev", "nginx", "ketama"] {
         let plain = format!("--algorithm {algorithm}");
         dumped(&folder, "here.json", &three(), &plain);

@@ -169,6 +169,24 @@ fn memory_is_what_the_algorithm_keeps() {
 }
 
 #[test]
+fn only_scores_and_jumps_are_counted_over_a_sample() {
+    let folder = Folder::with_orders();
+    for (algorithm, shares) in [
+        ("ring", "exact"),
+        ("envoy-ring", "exact"),
+        ("maglev", "exact"),
+        ("nginx", "exact"),
+        ("ketama", "exact"),
+        ("jump", "sample"),
+        ("rendezvous", "sample"),
+        ("slots", "exact"),
+    ] {
+        let (_, plan) = plan(&folder, &format!("--sample 100 --algorithm {algorithm}"));
+        assert_eq!(plan["shares"], shares, "{algorithm}");
+    }
+}
+
+#[test]
 fn csv_has_the_instances() {
     let folder = Folder::with_orders();
     let out = folder
