@@ -20,7 +20,7 @@ use super::is_default;
 /// | setting | of | see |
 /// |---|---|---|
 /// | `points_per_instance`, `probes` | `ring` | [`RingConfig`](ringfence_core::RingConfig) |
-/// | `seed` | all; other than 0, those of others map keys as no other program does | [`RingConfig`](ringfence_core::RingConfig) |
+/// | `seed` | all; with another than 0 the algorithms of others map keys as no other program does | [`RingConfig`](ringfence_core::RingConfig) |
 /// | `max_ring_points` | `ring`, `nginx`, `ketama` | [`RingConfig`](ringfence_core::RingConfig) |
 /// | `min_ring_size`, `max_ring_size`, `host_order`, `hash` | `envoy-ring` | [`EnvoyRing`](ringfence_core::EnvoyRing) |
 /// | `table_size` | `maglev` | [`Maglev`](ringfence_core::Maglev) |
