@@ -7,7 +7,8 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 /// Who owns which key, how even a ring is, what a change moves, and why two clients disagree.
 ///
 /// Instances come from a file in the form of Ringfence's file source (YAML or JSON); keys from a file with one a line. `-` is
-/// standard input. Exit codes: 0 done, 1 a difference was found or a bound was passed, 2 a wrong usage or input.
+/// standard input. Exit codes: 0 done, 1 a difference was found or a bound was passed, whether the output is read to its end or not,
+/// 2 a wrong usage or input.
 #[derive(Debug, Parser)]
 #[command(name = "ringfence", version, max_term_width = 100)]
 pub(crate) struct Args {
@@ -85,9 +86,9 @@ pub(crate) struct RouteArgs {
 
 /// Tells how even the shares of the instances are, and what the ring costs.
 ///
-/// Shares are exact where the algorithm divides the key space into arcs, else counted over a sample of generated keys, and the output says
-/// which. `relative` is the share divided by that which the weight promises; `cv` is the standard deviation of these, `max/mean` the
-/// largest of them. Health plays no part. With --format csv only the instances are written.
+/// Shares are exact; only those of jump and rendezvous are counted, over a sample of generated keys. The output says which. `relative`
+/// is the share divided by that which the weight promises; `cv` is the standard deviation of these, `max/mean` the largest of them.
+/// Health plays no part. With --format csv only the instances are written.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
   ringfence plan --instances fleet.yaml
@@ -166,7 +167,8 @@ pub(crate) struct DumpArgs {
 /// Tells the first reason why two dumps send keys to different instances.
 ///
 /// In this order: layout, algorithm and its settings, instances and their ids, weights, host keys and order where the algorithm
-/// depends on them, points, fingerprint. Exits with 0 where nothing differs, with 1 where something does.
+/// depends on them, points, fingerprint. A setting that differs is told even where these instances are mapped alike, since others
+/// may not be. Exits with 0 where nothing differs, with 1 where something does.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
   ringfence diff here.json there.json")]

@@ -16,7 +16,7 @@ use clap::Parser as _;
 
 use crate::{
     args::{Args, Command},
-    failure::Failure,
+    failure::{Failure, unless_closed},
 };
 
 /// Exit code of a usage or input that is wrong; clap has the same.
@@ -32,10 +32,13 @@ fn main() -> ExitCode {
         Command::Dump(args) => commands::dump::run(args, &mut out),
         Command::Diff(args) => commands::diff::run(args, &mut out),
     };
-    let flushed = |code| out.flush().map(|()| code).map_err(Failure::from);
+    let flushed = |code| {
+        let written = out.flush().map_err(Failure::from);
+        unless_closed(written).map(|()| code)
+    };
     match done.and_then(flushed) {
         Ok(code) => code,
-        // Who reads the output has had enough of it, as `head` has.
+        // Who reads the output has had enough of it, as `head` has, and there is no verdict to be kept.
         Err(Failure::Closed) => ExitCode::SUCCESS,
         Err(Failure::Told(message)) => {
             // Where even this cannot be written, the exit code has to do.

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::{
     args::{DiffArgs, Format},
-    failure::Failure,
+    failure::{Failure, unless_closed},
     input::{check_stdin, read_text},
 };
 
@@ -26,7 +26,15 @@ pub(crate) fn run(args: &DiffArgs, out: &mut dyn Write) -> Result<ExitCode, Fail
         equal: cause.is_none(),
         cause: cause.map(|cause| cause.to_string()),
     };
-    match args.format {
+    unless_closed(write(&answer, args.format, out))?;
+    Ok(match answer.equal {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(DIFFERENT),
+    })
+}
+
+fn write(answer: &Answer, format: Format, out: &mut dyn Write) -> Result<(), Failure> {
+    match format {
         Format::Table => {
             let told = answer.cause.as_deref();
             writeln!(
@@ -36,19 +44,16 @@ pub(crate) fn run(args: &DiffArgs, out: &mut dyn Write) -> Result<ExitCode, Fail
             )?;
         }
         Format::Json => {
-            serde_json::to_writer(&mut *out, &answer)?;
+            serde_json::to_writer(&mut *out, answer)?;
             writeln!(out)?;
         }
         Format::Csv => {
             let mut writer = csv::Writer::from_writer(out);
-            writer.serialize(&answer)?;
+            writer.serialize(answer)?;
             writer.flush()?;
         }
     }
-    Ok(match answer.equal {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::from(DIFFERENT),
-    })
+    Ok(())
 }
 
 fn read(path: &Path) -> Result<RingDump, Failure> {

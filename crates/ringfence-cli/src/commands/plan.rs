@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::{
     args::{Format, PlanArgs},
-    failure::Failure,
+    failure::{Failure, unless_closed},
     input::{Algorithm, Fleet, ring},
     measure::{Evenness, Shares, expected},
     output::{Table, percent, write_facts},
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> Result<ExitCode, Fail
         },
         cv: evenness.cv,
         max_over_mean: evenness.max_over_mean,
-        memory_bytes_at_most: memory(&config, &ring),
+        memory_bytes_at_most: memory(&config, &pool, &ring),
         build_micros: build_time.as_micros(),
         advice: advice(
             &config,
@@ -88,10 +88,23 @@ pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> Result<ExitCode, Fail
         ),
         instances: rows(&pool, &ring, &shares, &expected),
     };
-    match args.format {
-        Format::Table => table(&plan, build_time, out)?,
+    unless_closed(write(&plan, build_time, args.format, out))?;
+    Ok(match is_uneven {
+        true => ExitCode::from(UNEVEN),
+        false => ExitCode::SUCCESS,
+    })
+}
+
+fn write(
+    plan: &Plan,
+    build_time: Duration,
+    format: Format,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    match format {
+        Format::Table => table(plan, build_time, out)?,
         Format::Json => {
-            serde_json::to_writer_pretty(&mut *out, &plan)?;
+            serde_json::to_writer_pretty(&mut *out, plan)?;
             writeln!(out)?;
         }
         Format::Csv => {
@@ -102,10 +115,7 @@ pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> Result<ExitCode, Fail
             writer.flush()?;
         }
     }
-    Ok(match is_uneven {
-        true => ExitCode::from(UNEVEN),
-        false => ExitCode::SUCCESS,
-    })
+    Ok(())
 }
 
 fn rows(pool: &Pool, ring: &Ring, shares: &Shares, expected: &BTreeMap<&str, f64>) -> Vec<Row> {
@@ -126,15 +136,24 @@ fn rows(pool: &Pool, ring: &Ring, shares: &Shares, expected: &BTreeMap<&str, f64
 }
 
 /// The most that the points or the table take, as the algorithms' documentation has it; members and their ids come on top.
-fn memory(config: &RingConfig, ring: &Ring) -> u64 {
-    let each = match config.algorithm() {
-        HashAlgorithm::Maglev(_) | HashAlgorithm::Jump(_) => 4,
-        HashAlgorithm::Nginx(_) | HashAlgorithm::Ketama(_) => 12,
-        HashAlgorithm::Rendezvous | HashAlgorithm::Slots(_) => 8,
-        // Position, owner and index.
-        _ => 16,
+fn memory(config: &RingConfig, pool: &Pool, ring: &Ring) -> u64 {
+    let (points, instances) = (ring.len(), pool.len());
+    // What rendezvous scores, which others walk by.
+    let scored = instances * 16;
+    let bytes = match config.algorithm() {
+        HashAlgorithm::Maglev(_) => points * 4,
+        // Position of 64 bits, owner and index.
+        HashAlgorithm::EnvoyRing(_) => points * 16,
+        HashAlgorithm::Jump(jump) => jump.buckets().map_or(instances, <[_]>::len) * 8 + scored,
+        HashAlgorithm::Rendezvous => scored,
+        HashAlgorithm::Slots(slots) => {
+            let ranges = slots.table().map(|table| table.ranges().len());
+            ranges.unwrap_or(instances) * 8 + scored
+        }
+        // Positions of 32 bits.
+        _ => points * 12,
     };
-    ring.len() as u64 * each
+    bytes as u64
 }
 
 /// What a person who knows the algorithms would say.
@@ -164,10 +183,13 @@ fn advice(
         ));
     }
     if ring.is_capped() {
-        advice.push(
-            "the points are scaled down to max_ring_points, so a change of one weight can move keys of others"
-                .to_owned(),
-        );
+        let limit = match algorithm {
+            HashAlgorithm::EnvoyRing(_) => "max_ring_size",
+            _ => "max_ring_points",
+        };
+        advice.push(format!(
+            "the points are scaled down to {limit}, so a change of one weight can move keys of others"
+        ));
     }
     match algorithm {
         HashAlgorithm::EnvoyRing(_) => advice.push(

@@ -3,7 +3,7 @@ use std::{
     process::ExitCode,
 };
 
-use ringfence_core::{Instance, Pool, Ring};
+use ringfence_core::{Instance, Pool, Ring, ViewConfig};
 use serde::Serialize;
 
 use crate::{
@@ -12,9 +12,6 @@ use crate::{
     input::{Algorithm, Fleet, Keys, check_stdin, ring},
     output::printable,
 };
-
-/// Below this share of usable instances, in per cent, clients ignore health by default.
-const PANIC_THRESHOLD: usize = 50;
 
 pub(crate) fn run(args: &RouteArgs, out: &mut dyn Write) -> Result<ExitCode, Failure> {
     let config = Algorithm::ring_of(&args.ring)?;
@@ -39,7 +36,9 @@ pub(crate) fn run(args: &RouteArgs, out: &mut dyn Write) -> Result<ExitCode, Fai
 fn usable(pool: &Pool, ignore_health: bool) -> Box<[bool]> {
     let count = |counts: fn(&Instance) -> bool| pool.iter().filter(|i| counts(i)).count();
     let (takers, healthy) = (count(Instance::takes_traffic), count(Instance::is_usable));
-    let is_panic = healthy * 100 < takers * PANIC_THRESHOLD;
+    // As a client does it by default.
+    let threshold = usize::from(ViewConfig::default().panic_threshold());
+    let is_panic = healthy * 100 < takers * threshold;
     if is_panic && !ignore_health {
         // Where nobody reads it, the owners are told all the same.
         let _ = writeln!(

@@ -68,6 +68,21 @@ fn the_first_cause_and_the_exit_code_are_told() {
         different("the setting `seed` differs: 0 and 7")
     );
     assert_eq!(
+        told(&three(), "--set max_ring_points=1000"),
+        different("the setting `max_ring_points` differs: 4194304 and 1000"),
+        "other instances may be mapped otherwise"
+    );
+    for algorithm in ["envoy-ring", "maglev", "nginx", "ketama"] {
+        let plain = format!("--algorithm {algorithm}");
+        dumped(&folder, "here.json", &three(), &plain);
+        assert_eq!(
+            told(&three(), &format!("{plain} --set seed=7")),
+            different("the setting `seed` differs: 0 and 7"),
+            "{algorithm}"
+        );
+    }
+    dumped(&folder, "here.json", &three(), "");
+    assert_eq!(
         told(&orders(&[(1, 100)]), "--algorithm maglev"),
         different("the algorithm differs: `ring` and `maglev`")
     );
@@ -86,6 +101,22 @@ fn answers_have_other_forms_too() {
     );
     let csv = folder.run("diff a.json a.json --format csv").done();
     assert_eq!(csv, "equal,cause\ntrue,\n");
+}
+
+#[test]
+fn the_verdict_stands_where_nobody_reads_it() {
+    let folder = Folder::new();
+    dumped(&folder, "a.json", &three(), "");
+    dumped(&folder, "b.json", &three(), "--set seed=7");
+    for format in ["table", "json", "csv"] {
+        let unread = |name: &str| {
+            let args = format!("diff - {name} --format {format}");
+            let ran = folder.run_unread(&args, folder.read("a.json").as_bytes());
+            (ran.code, ran.err)
+        };
+        assert_eq!(unread("b.json"), (Some(1), String::new()), "{format}");
+        assert_eq!(unread("a.json"), (Some(0), String::new()), "{format}");
+    }
 }
 
 #[test]

@@ -95,10 +95,28 @@ fn the_bound_decides_the_exit_code_and_more_points_keep_it() {
     assert_eq!(code, Some(0), "{more_points}");
 }
 
+/// Whether the answer fits into one write or not.
+#[test]
+fn the_verdict_stands_where_nobody_reads_it() {
+    let folder = Folder::new();
+    let many: Vec<(usize, u32)> = (1..=250).map(|n| (n, 100)).collect();
+    for fleet in [orders(&[(1, 100), (2, 100), (3, 100)]), orders(&many)] {
+        for format in ["table", "json", "csv"] {
+            let unread = |bound: &str| {
+                let bound = format!("--imbalance-bound {bound} --format {format}");
+                folder.run_unread(&format!("plan --instances - {bound}"), fleet.as_bytes())
+            };
+            let (uneven, even) = (unread("1.0"), unread("5"));
+            assert_eq!((uneven.code, even.code), (Some(1), Some(0)), "{format}");
+            assert_eq!((uneven.err, even.err), (String::new(), String::new()));
+        }
+    }
+}
+
 #[test]
 fn few_instances_are_told_of_rendezvous() {
     let folder = Folder::with_orders();
-    let advice = |folder: &Folder, args| plan(folder, args).1["advice"].to_string();
+    let advice = |folder: &Folder, args: &str| plan(folder, args).1["advice"].to_string();
     assert!(advice(&folder, "").contains("rendezvous shares more evenly"));
     assert!(!advice(&folder, "--algorithm rendezvous --sample 1000").contains("rendezvous"));
     folder.write(
@@ -106,9 +124,66 @@ fn few_instances_are_told_of_rendezvous() {
         orders(&[(1, 100), (2, 100), (3, 100), (4, 100)]),
     );
     assert_eq!(advice(&folder, ""), "[]");
-    assert!(advice(&folder, "--set max_ring_points=100").contains("scaled down"));
+    let capped = "--algorithm envoy-ring --set min_ring_size=7 --set max_ring_size=7";
+    assert!(advice(&folder, capped).contains("scaled down to max_ring_size,"));
+    for capped in ["", "--algorithm nginx", "--algorithm ketama"] {
+        let capped = format!("{capped} --set max_ring_points=100");
+        let told = advice(&folder, &capped);
+        assert!(told.contains("scaled down to max_ring_points,"), "{told}");
+    }
     assert!(advice(&folder, "--algorithm envoy-ring").contains("between the others move too"));
     assert!(advice(&folder, "--algorithm jump --sample 1000").contains("order of the file"));
+}
+
+/// As `HashAlgorithm`'s documentation has it, for these four instances.
+#[test]
+fn memory_is_what_the_algorithm_keeps() {
+    let folder = Folder::new();
+    folder.write("fleet.yaml", orders(&[(1, 100), (2, 50), (3, 200), (4, 0)]));
+    for (args, bytes) in [
+        ("", 560 * 12),
+        ("--algorithm maglev --set table_size=251", 251 * 4),
+        ("--algorithm jump", 4 * (8 + 16)),
+        (
+            "--algorithm jump --set buckets=[order-svc-2,gone]",
+            2 * 8 + 4 * 16,
+        ),
+        ("--algorithm rendezvous", 4 * 16),
+        ("--algorithm slots", 4 * (8 + 16)),
+        (
+            "--algorithm slots --set slots={\"owners\":{\"order-svc-1\":\"0-9,20-29\"}}",
+            2 * 8 + 4 * 16,
+        ),
+    ] {
+        let (code, plan) = plan(&folder, &format!("--sample 100 {args}"));
+        assert_eq!(code, Some(0), "{args}");
+        assert_eq!(plan["memory_bytes_at_most"].as_u64(), Some(bytes), "{args}");
+    }
+    for (algorithm, each) in [("envoy-ring", 16), ("nginx", 12), ("ketama", 12)] {
+        let (_, plan) = plan(&folder, &format!("--algorithm {algorithm}"));
+        let points = plan["points"].as_u64().expect("a number");
+        assert!(points > 100, "{points}");
+        let bytes = plan["memory_bytes_at_most"].as_u64();
+        assert_eq!(bytes, Some(points * each), "{algorithm}");
+    }
+}
+
+#[test]
+fn only_scores_and_jumps_are_counted_over_a_sample() {
+    let folder = Folder::with_orders();
+    for (algorithm, shares) in [
+        ("ring", "exact"),
+        ("envoy-ring", "exact"),
+        ("maglev", "exact"),
+        ("nginx", "exact"),
+        ("ketama", "exact"),
+        ("jump", "sample"),
+        ("rendezvous", "sample"),
+        ("slots", "exact"),
+    ] {
+        let (_, plan) = plan(&folder, &format!("--sample 100 --algorithm {algorithm}"));
+        assert_eq!(plan["shares"], shares, "{algorithm}");
+    }
 }
 
 #[test]

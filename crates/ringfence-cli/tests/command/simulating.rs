@@ -147,3 +147,36 @@ fn wrong_changes_are_told() {
     assert_eq!(both.code, Some(2));
     assert_eq!(folder.run("simulate --instances fleet.yaml").code, Some(2));
 }
+
+/// What is added under a known id stands where that stood, and counts as changed.
+#[test]
+fn what_is_added_takes_the_place_of_its_id() {
+    let folder = folder();
+    folder.write(
+        "again.yaml",
+        orders(&[(2, 100), (5, 100)]).replace("10.0.0.2", "10.0.0.22"),
+    );
+    let step = &steps(&folder, "--algorithm modulo --change add:again.yaml")[0];
+    let to: std::collections::BTreeSet<_> = step["moves"]
+        .as_array()
+        .expect("pairs")
+        .iter()
+        .filter_map(|pair| pair["to"].as_str())
+        .collect();
+    assert_eq!(
+        to,
+        ["order-svc-1", "order-svc-2", "order-svc-3", "order-svc-5"].into()
+    );
+    // The order is that of the file, with the new one at its end: 1, 2, 3, 5.
+    folder.write(
+        "four.yaml",
+        orders(&[(1, 100), (2, 100), (3, 100), (5, 100)]),
+    );
+    let same = &steps(&folder, "--algorithm modulo --to four.yaml")[0];
+    assert_eq!(step["moved"], same["moved"]);
+    let between = |step: &Value| step["between_unchanged"].as_u64().expect("a number");
+    assert!(
+        between(step) < between(same),
+        "order-svc-2 has another address: {step} {same}"
+    );
+}

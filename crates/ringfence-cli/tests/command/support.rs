@@ -1,7 +1,7 @@
 use std::{
     io::Write,
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::{Child, Command, Output, Stdio},
 };
 
 use tempfile::TempDir;
@@ -94,14 +94,28 @@ impl Folder {
     }
 
     pub(crate) fn run_with(&self, args: &str, input: &[u8]) -> Ran {
+        fed(self.piped(args), input)
+    }
+
+    /// Its input comes only after nobody reads its output any more.
+    pub(crate) fn run_unread(&self, args: &str, input: &[u8]) -> Ran {
+        let mut child = self.piped(args);
+        drop(child.stdout.take());
+        fed(child, input)
+    }
+
+    fn piped(&self, args: &str) -> Child {
         let mut command = self.command(args);
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.stderr(Stdio::piped()).spawn().expect("it starts");
-        let mut stdin = child.stdin.take().expect("piped");
-        stdin.write_all(input).expect("it reads");
-        drop(stdin);
-        Ran::of(child.wait_with_output().expect("it ends"))
+        command.stderr(Stdio::piped()).spawn().expect("it starts")
     }
+}
+
+fn fed(mut child: Child, input: &[u8]) -> Ran {
+    let mut stdin = child.stdin.take().expect("piped");
+    stdin.write_all(input).expect("it reads");
+    drop(stdin);
+    Ran::of(child.wait_with_output().expect("it ends"))
 }
 
 /// A file of instances `order-svc-<n>` at `10.0.0.<n>:8080`.

@@ -10,7 +10,8 @@ use crate::RingSettings;
 
 impl RingDump {
     /// The first reason why the owners of keys may differ; `None` where they cannot. Addresses are no reason where only ids are
-    /// hashed, and neither are tags.
+    /// hashed, and neither are tags. A setting that differs is a reason even where these instances are mapped alike, as with another
+    /// `max_ring_points` that none of the rings reaches: others may not be.
     #[must_use]
     pub fn first_disagreement(&self, there: &Self) -> Option<Disagreement> {
         if self.layout != there.layout && self.settings.algorithm == there.settings.algorithm {
@@ -51,8 +52,11 @@ impl RingDump {
 
     fn instances_with(&self, there: &Self) -> Option<Disagreement> {
         let (here, there) = (self.only_here(there), there.only_here(self));
+        // Of several at one address the first.
+        let at_address = there.iter().rev().map(|i| (i.address.as_str(), *i));
+        let at_address: BTreeMap<_, _> = at_address.collect();
         let renamed = here.iter().find_map(|i| {
-            let other = there.iter().find(|other| other.address == i.address)?;
+            let other = at_address.get(i.address.as_str())?;
             Some(Disagreement::Id {
                 address: i.address.clone(),
                 here: i.id.clone(),
@@ -152,6 +156,7 @@ fn settings(here: &RingSettings, there: &RingSettings) -> Option<Disagreement> {
 
 fn written_out(settings: &RingSettings) -> Value {
     let all = RingConfig::try_from(settings).map(|config| RingSettings::from(&config));
-    let all = all.unwrap_or_else(|_| settings.clone());
+    let mut all = all.unwrap_or_else(|_| settings.clone());
+    all.seed.get_or_insert_default();
     serde_json::to_value(all).unwrap_or_default()
 }

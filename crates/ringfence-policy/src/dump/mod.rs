@@ -52,7 +52,7 @@ pub struct RingDump {
     pub fingerprint: String,
     /// Points of the ring.
     pub points: u64,
-    /// The points were scaled down to `max_ring_points`.
+    /// The points were scaled down to `max_ring_points`, or to Envoy's `max_ring_size`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub capped: bool,
     /// The ids in the order given, where the algorithm depends on it.
@@ -139,9 +139,10 @@ impl RingDump {
     /// With the tags of these instances, which may hold what is not for everybody.
     #[must_use]
     pub fn with_tags<'a>(mut self, instances: impl IntoIterator<Item = &'a Instance>) -> Self {
-        for instance in instances {
-            let dumped = self.instances.iter_mut();
-            for dumped in dumped.filter(|dumped| dumped.id == instance.id().as_str()) {
+        let instances = instances.into_iter().map(|i| (i.id().as_str(), i));
+        let by_id: BTreeMap<_, _> = instances.collect();
+        for dumped in &mut self.instances {
+            if let Some(instance) = by_id.get(dumped.id.as_str()) {
                 let tags = instance.tags().iter();
                 dumped.tags = tags.map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
             }

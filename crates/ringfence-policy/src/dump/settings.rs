@@ -9,18 +9,25 @@ use ringfence_core::{
 use crate::{RingAlgorithm, RingHash, RingHostOrder, RingSettings, RingSlots, RingVariant};
 
 impl From<&RingConfig> for RingSettings {
-    /// With every setting of the algorithm written out, so that they can be compared.
+    /// With every setting of the algorithm written out, so that they can be compared; the seed of an algorithm of others only where
+    /// it is not 0, since theirs have none.
     fn from(config: &RingConfig) -> Self {
         let seed = Some(config.seed());
+        let seed_of_others = seed.filter(|seed| *seed != 0);
         let max_ring_points = Some(config.max_ring_points());
         match config.algorithm() {
-            HashAlgorithm::EnvoyRing(ring) => envoy_ring(ring),
+            HashAlgorithm::EnvoyRing(ring) => Self {
+                seed: seed_of_others,
+                ..envoy_ring(ring)
+            },
             HashAlgorithm::Maglev(maglev) => Self {
                 table_size: Some(maglev.table_size()),
+                seed: seed_of_others,
                 ..Self::of(RingAlgorithm::Maglev)
             },
             HashAlgorithm::Nginx(nginx) => Self {
                 weight_unit: nginx.weight_unit(),
+                seed: seed_of_others,
                 max_ring_points,
                 ..Self::of(RingAlgorithm::Nginx)
             },
@@ -30,6 +37,7 @@ impl From<&RingConfig> for RingSettings {
                     KetamaVariant::Dubbo => RingVariant::Dubbo,
                     _ => RingVariant::Libketama,
                 }),
+                seed: seed_of_others,
                 max_ring_points,
                 ..Self::of(RingAlgorithm::Ketama)
             },
@@ -49,6 +57,7 @@ impl From<&RingConfig> for RingSettings {
                 seed,
                 ..Self::of(RingAlgorithm::Slots)
             },
+            // `Ring`, and no other: with a further algorithm `RingAlgorithm::NAMES` does not compile.
             _ => Self {
                 points_per_instance: Some(config.points_per_instance()),
                 probes: Some(config.probes()),

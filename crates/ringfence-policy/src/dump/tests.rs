@@ -95,11 +95,15 @@ fn configs() -> Vec<RingConfig> {
             .expect("legal"),
         with(envoy.with_ring_sizes(3, 9).expect("legal").into()),
         with(EnvoyRing::default().into()),
+        with(EnvoyRing::default().into()).with_seed(1),
         with(Maglev::default().with_table_size(7).expect("legal").into()),
+        with(Maglev::default().with_table_size(7).expect("legal").into()).with_seed(1),
         with(Nginx::default().into()),
+        with(Nginx::default().into()).with_seed(1),
         with(Nginx::default().with_weight_unit(3).expect("legal").into()),
         with(Ketama::new(KetamaVariant::Libketama).into()),
         with(Ketama::new(KetamaVariant::Dubbo).into()),
+        with(Ketama::new(KetamaVariant::Dubbo).into()).with_seed(1),
         with(Ketama::new(KetamaVariant::Twemproxy).into()),
         with(Jump::default().into()),
         with(Jump::default().with_buckets(ids).expect("legal").into()),
@@ -107,6 +111,19 @@ fn configs() -> Vec<RingConfig> {
         with(Slots::default().into()),
         with(Slots::default().with_table(table.expect("legal")).into()),
     ]
+}
+
+/// Every algorithm of the core is told by its own name.
+#[test]
+fn each_algorithm_comes_back_as_itself() {
+    let mut names = Vec::new();
+    for config in configs() {
+        let name = config.algorithm().as_str();
+        assert_eq!(RingSettings::from(&config).algorithm.as_str(), name);
+        names.push(name);
+    }
+    names.dedup();
+    assert_eq!(names, HashAlgorithm::NAMES, "each is there");
 }
 
 #[test]
@@ -256,4 +273,22 @@ fn the_order_given_is_told_where_it_counts() {
         );
         assert_eq!(found.is_some(), counts, "{found:?}");
     }
+}
+
+/// Two that share an address here are told by the first of those there.
+#[test]
+fn renamed_instances_are_found_by_their_address() {
+    let (mut here, mut there) = (dump(), dump());
+    for (at, dumped) in here.instances.iter_mut().enumerate() {
+        dumped.address = format!("10.0.0.{}:80", 9 - at);
+    }
+    for (at, dumped) in there.instances.iter_mut().enumerate() {
+        dumped.id = format!("other-{at}");
+        dumped.address = "10.0.0.8:80".to_owned();
+    }
+    let told = here.first_disagreement(&there).expect("they differ");
+    assert_eq!(
+        told.to_string(),
+        "the instance at 10.0.0.8:80 has the id `order-svc-2` here and `other-0` there"
+    );
 }

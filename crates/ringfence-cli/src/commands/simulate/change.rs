@@ -1,6 +1,6 @@
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
-use ringfence_core::Weight;
+use ringfence_core::{Instance, Weight};
 
 use crate::{failure::Failure, input::Fleet};
 
@@ -42,8 +42,11 @@ impl Change {
         let mut instances = before.instances.clone();
         match self {
             Self::Add(new) => {
+                let ids = before.instances.iter().map(Instance::id);
+                let places: BTreeMap<_, _> = ids.zip(0..).collect();
                 for instance in new.instances {
-                    match instances.iter_mut().find(|old| old.id() == instance.id()) {
+                    let place = places.get(instance.id());
+                    match place.and_then(|&place: &usize| instances.get_mut(place)) {
                         Some(old) => *old = instance,
                         None => instances.push(instance),
                     }

@@ -48,8 +48,10 @@ impl Step {
         (after, new): (&Fleet, &Mapper),
         ids: &Ids,
     ) -> Self {
+        let by_id = before.instances.iter().map(|i| (i.id(), i));
+        let by_id: BTreeMap<_, _> = by_id.collect();
         let same = after.instances.iter().filter(|after| {
-            let before = before.instances.iter().find(|i| i.id() == after.id());
+            let before = by_id.get(after.id());
             before.is_some_and(|before| is_unchanged(before, after))
         });
         let exact = match (old.ring(), new.ring()) {

@@ -14,34 +14,35 @@ impl RingAlgorithm {
     /// The names of all, as they are written.
     pub const NAMES: [&'static str; 8] = HashAlgorithm::NAMES;
 
-    /// In the order of the names.
-    const ALL: [Self; 8] = [
-        Self::Ring,
-        Self::EnvoyRing,
-        Self::Maglev,
-        Self::Nginx,
-        Self::Ketama,
-        Self::Jump,
-        Self::Rendezvous,
-        Self::Slots,
-    ];
-
     /// As it is written.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        let named = Self::ALL.into_iter().zip(HashAlgorithm::NAMES);
-        let name = named.into_iter().find(|(algorithm, _)| *algorithm == self);
-        name.map_or("", |(_, name)| name)
+        match self {
+            Self::Ring => "ring",
+            Self::EnvoyRing => "envoy-ring",
+            Self::Maglev => "maglev",
+            Self::Nginx => "nginx",
+            Self::Ketama => "ketama",
+            Self::Jump => "jump",
+            Self::Rendezvous => "rendezvous",
+            Self::Slots => "slots",
+        }
     }
 
     /// The settings that belong to it.
-    pub(super) fn settings(self) -> &'static [&'static str] {
+    pub(in crate::document) fn settings(self) -> &'static [&'static str] {
         match self {
             Self::Ring => &["points_per_instance", "probes", "seed", "max_ring_points"],
-            Self::EnvoyRing => &["min_ring_size", "max_ring_size", "host_order", "hash"],
-            Self::Maglev => &["table_size"],
-            Self::Nginx => &["weight_unit", "max_ring_points"],
-            Self::Ketama => &["variant", "max_ring_points"],
+            Self::EnvoyRing => &[
+                "min_ring_size",
+                "max_ring_size",
+                "host_order",
+                "hash",
+                "seed",
+            ],
+            Self::Maglev => &["table_size", "seed"],
+            Self::Nginx => &["weight_unit", "seed", "max_ring_points"],
+            Self::Ketama => &["variant", "seed", "max_ring_points"],
             Self::Jump => &["buckets", "seed"],
             Self::Rendezvous => &["seed"],
             Self::Slots => &["slots", "seed"],
@@ -49,19 +50,23 @@ impl RingAlgorithm {
     }
 
     pub(super) fn check(self, setting: &str) -> Result<(), PolicyError> {
-        let own = self.settings();
-        if own.contains(&setting) {
-            return Ok(());
+        match self.settings().contains(&setting) {
+            true => Ok(()),
+            false => Err(self.without(setting)),
         }
-        let (name, own) = (self.as_str(), own.join("`, `"));
+    }
+
+    /// That it has no such setting.
+    pub(super) fn without(self, setting: &str) -> PolicyError {
+        let (name, own) = (self.as_str(), self.settings().join("`, `"));
         let reason = format!("`{setting}` is no setting of `{name}`, which has: `{own}`");
-        Err(PolicyError::new(setting, reason))
+        PolicyError::new(setting, reason)
     }
 }
 
 impl RingSettings {
     /// Names of the settings that are given, besides the algorithm.
-    fn given(&self) -> impl Iterator<Item = &'static str> {
+    pub(in crate::document) fn given(&self) -> impl Iterator<Item = &'static str> {
         let Self {
             algorithm: _,
             points_per_instance,

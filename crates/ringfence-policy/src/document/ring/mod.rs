@@ -20,7 +20,7 @@ use super::is_default;
 /// | setting | of | see |
 /// |---|---|---|
 /// | `points_per_instance`, `probes` | `ring` | [`RingConfig`](ringfence_core::RingConfig) |
-/// | `seed` | `ring`, `jump`, `rendezvous`, `slots` | [`RingConfig`](ringfence_core::RingConfig) |
+/// | `seed` | all; with another than 0 the algorithms of others map keys as no other program does | [`RingConfig`](ringfence_core::RingConfig) |
 /// | `max_ring_points` | `ring`, `nginx`, `ketama` | [`RingConfig`](ringfence_core::RingConfig) |
 /// | `min_ring_size`, `max_ring_size`, `host_order`, `hash` | `envoy-ring` | [`EnvoyRing`](ringfence_core::EnvoyRing) |
 /// | `table_size` | `maglev` | [`Maglev`](ringfence_core::Maglev) |
@@ -53,7 +53,8 @@ pub struct RingSettings {
     /// Positions that a key is looked up at; default 1, range 1..=21.
     #[serde(skip_serializing_if = "is_default")]
     pub probes: Option<u32>,
-    /// Seed of the hashes; default 0, any value.
+    /// Seed of the hashes; default 0, any value. Envoy, nginx and the like have none: with another than 0 their algorithms map keys as
+    /// no other program does.
     #[serde(skip_serializing_if = "is_default")]
     pub seed: Option<u64>,
     /// Most points of a snapshot; default 4,194,304, range 1..=67,108,864.

@@ -33,7 +33,7 @@ impl RingSettings {
             "variant" => self.variant = Some(parsed(name, value)?),
             "buckets" => self.buckets = Some(parsed(name, value)?),
             "slots" => self.slots = Some(parsed(name, value)?),
-            _ => {}
+            _ => return Err(self.algorithm.without(name)),
         }
         Ok(())
     }

@@ -51,14 +51,30 @@ fn sections() -> Result<Vec<(&'static str, RingConfig)>, ringfence_core::ConfigE
             with(envoy),
         ),
         (
+            "algorithm: envoy-ring, seed: 3",
+            with(EnvoyRing::default()).with_seed(3),
+        ),
+        (
             "algorithm: maglev, table_size: 251",
             with(Maglev::default().with_table_size(251)?),
+        ),
+        (
+            "algorithm: maglev, seed: 3",
+            with(Maglev::default()).with_seed(3),
         ),
         (
             "algorithm: nginx, max_ring_points: 1000, weight_unit: 10",
             with(Nginx::default().with_weight_unit(10)?).with_max_ring_points(1_000)?,
         ),
+        (
+            "algorithm: nginx, seed: 3",
+            with(Nginx::default()).with_seed(3),
+        ),
         ("algorithm: ketama", with(Ketama::default())),
+        (
+            "algorithm: ketama, seed: 3",
+            with(Ketama::default()).with_seed(3),
+        ),
         (
             "algorithm: ketama, variant: libketama",
             with(Ketama::new(KetamaVariant::Libketama)),
@@ -131,9 +147,9 @@ fn settings_that_do_not_belong_or_are_out_of_range_are_refused_with_their_place(
             "ring.algorithm at line 3, column 14: unknown word `maglve`, did you mean `maglev`?",
         ),
         (
-            "algorithm: maglev\n  seed: 1",
+            "algorithm: maglev\n  probes: 1",
             (4, 3),
-            "ring.seed at line 4, column 3: `seed` is no setting of `maglev`, which has: `table_size`",
+            "ring.probes at line 4, column 3: `probes` is no setting of `maglev`, which has: `table_size`, `seed`",
         ),
         (
             "table_size: 65537",
@@ -294,6 +310,35 @@ fn a_setting_can_be_given_by_its_name() -> Result<(), crate::PolicyError> {
     for name in RingAlgorithm::NAMES {
         own.set("algorithm", name)?;
         assert_eq!(own.algorithm.as_str(), name);
+    }
+    Ok(())
+}
+
+/// None is passed over, whichever is added.
+#[test]
+fn every_setting_of_every_algorithm_can_be_given_by_its_name() -> Result<(), crate::PolicyError> {
+    let value = |name: &str| match name {
+        "host_order" => "sorted",
+        "hash" => "murmur_hash_2",
+        "variant" => "dubbo",
+        "buckets" => "[a]",
+        "slots" => "{ owners: { a: 0-16383 } }",
+        _ => "7",
+    };
+    for algorithm in RingAlgorithm::NAMES {
+        let mut settings = RingSettings::default();
+        settings.set("algorithm", algorithm)?;
+        let own = settings.algorithm.settings();
+        for &name in own {
+            let before = settings.clone();
+            settings.set(name, value(name))?;
+            assert_ne!(settings, before, "{algorithm}: {name}");
+        }
+        let mut given: Vec<_> = settings.given().collect();
+        let mut own = own.to_vec();
+        given.sort_unstable();
+        own.sort_unstable();
+        assert_eq!(given, own, "{algorithm}");
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-use ringfence_core::RingConfig;
+use ringfence_core::{EnvoyRing, Maglev, RingConfig};
 use serde_json::Value;
 
 use super::{ConsistentHash, HASH};
@@ -13,9 +13,10 @@ pub(super) fn settings(hash: &ConsistentHash) -> Result<RingSettings, PolicyErro
             return Err(PolicyError::new(at("maglev"), reason));
         }
         let path = "maglev.tableSize";
-        let size = maglev.table_size.as_ref();
+        let allowed = format!("a prime number in 2..={}", Maglev::MAX_TABLE_SIZE);
+        let number = |size| number(size, &at(path), &allowed);
         let settings = RingSettings {
-            table_size: size.map(|size| number(size, &at(path))).transpose()?,
+            table_size: maglev.table_size.as_ref().map(number).transpose()?,
             ..RingSettings::of(RingAlgorithm::Maglev)
         };
         (settings, path)
@@ -28,8 +29,10 @@ pub(super) fn settings(hash: &ConsistentHash) -> Result<RingSettings, PolicyErro
             (Some(size), _) => ("ringHash.minimumRingSize", Some(size)),
             (None, size) => ("minimumRingSize", size.as_ref()),
         };
+        let allowed = format!("1..={}", EnvoyRing::MAX_RING_SIZE);
+        let number = |size| number(size, &at(path), &allowed);
         let settings = RingSettings {
-            min_ring_size: size.map(|size| number(size, &at(path))).transpose()?,
+            min_ring_size: size.map(number).transpose()?,
             ..RingSettings::of(RingAlgorithm::EnvoyRing)
         };
         (settings, path)
@@ -41,11 +44,11 @@ pub(super) fn settings(hash: &ConsistentHash) -> Result<RingSettings, PolicyErro
 }
 
 /// 64-bit numbers are texts in the JSON form of protobuf.
-fn number(value: &Value, path: &str) -> Result<u32, PolicyError> {
+fn number(value: &Value, path: &str, allowed: &str) -> Result<u32, PolicyError> {
     let number = value.as_u64().or_else(|| value.as_str()?.parse().ok());
     let number = number.and_then(|number| u32::try_from(number).ok());
     number.ok_or_else(|| {
-        let reason = format!("{value} is out of range, allowed is 0..={}", u32::MAX);
+        let reason = format!("{value} is out of range, allowed is {allowed}");
         PolicyError::new(path, reason)
     })
 }

@@ -81,6 +81,31 @@ fn what_cannot_be_meant_is_refused_with_its_place() {
 }
 
 #[test]
+fn a_size_that_cannot_be_is_told_what_is_allowed() {
+    for (hash, told) in [
+        (
+            "minimumRingSize: many",
+            "\"many\" is out of range, allowed is 1..=8388608",
+        ),
+        (
+            "ringHash: { minimumRingSize: -1 }",
+            "-1 is out of range, allowed is 1..=8388608",
+        ),
+        (
+            "ringHash: { minimumRingSize: 4294967296 }",
+            "4294967296 is out of range, allowed is 1..=8388608",
+        ),
+        (
+            "maglev: { tableSize: 4294967311 }",
+            "4294967311 is out of range, allowed is a prime number in 2..=5000011",
+        ),
+    ] {
+        let error = istio_destination_rule(&rule(hash)).expect_err(hash);
+        assert_eq!(error.reason(), told, "{hash}");
+    }
+}
+
+#[test]
 fn the_ring_size_may_be_a_text() {
     let import =
         istio_destination_rule(&rule("ringHash: { minimumRingSize: \"1024\" }")).expect("legal");
