@@ -58,7 +58,7 @@ fn dubbo_gives_each_160_points_whatever_its_weight() {
 
 const DUBBO_POINT: u64 = 237_852_389;
 
-/// With fewer points than 160 for each the rounds shrink for all alike; a share below a point leaves its host to the last.
+/// With fewer points than 160 for each the rounds shrink for all alike, to one of four points at least.
 #[test]
 fn all_points_together_are_limited() {
     let limited = |points| {
@@ -73,7 +73,6 @@ fn all_points_together_are_limited() {
     assert_eq!(counts(&half), [128, 64, 40]);
     let least = limited(1);
     assert_eq!(counts(&least), [4, 4, 4]);
-    assert_eq!(least.walk("k")[0], MEMCACHED[0].0);
     assert_eq!(least.walk("k").len(), 3);
 }
 
@@ -81,7 +80,9 @@ fn all_points_together_are_limited() {
 #[test]
 fn a_capped_ring_has_points_of_all() {
     for n in 1..300u16 {
-        let hosts: Vec<_> = (0..n).map(|n| format!("10.0.0.{}:{}", n % 256, 1 + n)).collect();
+        let hosts: Vec<_> = (0..n)
+            .map(|n| format!("10.0.0.{}:{}", n % 256, 1 + n))
+            .collect();
         let hosts: Vec<_> = hosts.iter().map(|host| (host.as_str(), 100)).collect();
         let config = RingConfig::default()
             .with_algorithm(Ketama::default())
