@@ -7,7 +7,7 @@ use clap::ValueEnum as _;
 use ringfence_core::{Ring, RingConfig};
 
 use crate::{
-    data::{self, Keys},
+    data,
     goals::Row,
     grpc::{Mode, Server},
     layer::Over,
@@ -27,31 +27,25 @@ pub(crate) enum Picker {
 /// The loop whose instructions are counted: the pick is part of it, as of a caller's code.
 pub(crate) fn picks(picker: Picker, count: u32) {
     let keys = data::keys();
-    let keys = Keys::new(&keys);
+    let keys = keys.iter().take(count as usize);
     match picker {
         Picker::Ringfence | Picker::Probes8 => {
             let probes = if picker == Picker::Probes8 { 8 } else { 1 };
             let config = RingConfig::default().with_probes(probes).expect("in range");
             let ring = Ring::build(&data::pool(COUNT), &config);
-            repeat(keys, count, |key| {
-                ring.owner(config.hash_key(key)).unwrap_or(0)
-            });
+            repeat(keys, |key| ring.owner(config.hash_key(key)).unwrap_or(0));
         }
         Picker::Pingora => {
             let continuum = ring::pingora(COUNT);
-            repeat(keys, count, |key| {
+            repeat(keys, |key| {
                 continuum.node(key).map_or(0, |node| node.port().into())
             });
         }
     }
 }
 
-fn repeat(mut keys: Keys<'_>, count: u32, pick: impl Fn(&[u8; 16]) -> u32) {
-    let mut last = 0;
-    for _ in 0..count {
-        last ^= pick(keys.next());
-    }
-    black_box(last);
+fn repeat<'k>(keys: impl Iterator<Item = &'k [u8; 16]>, pick: impl Fn(&[u8; 16]) -> u32) {
+    black_box(keys.fold(0, |last, key| last ^ pick(key)));
 }
 
 pub(crate) fn measure(steady: bool) -> Result<Vec<Row>, Box<dyn Error>> {
