@@ -2,21 +2,12 @@ use std::sync::Arc;
 
 use ringfence_core::{EnvoyRing, HostOrder, Instance, PointHash, RingConfig, Snapshot};
 
-use crate::fleet::{Fleet, THREE, configured, fleet, pool};
+use crate::fleet::{Fleet, THREE, configured, fleet, pool, weighted};
 
 fn sized(min: u32, max: u32) -> EnvoyRing {
     EnvoyRing::default()
         .with_ring_sizes(min, max)
         .expect("legal")
-}
-
-fn weighted(weights: [u32; 3]) -> [(&'static str, u32); 3] {
-    let mut hosts = THREE;
-    hosts
-        .iter_mut()
-        .zip(weights)
-        .for_each(|(host, weight)| host.1 = weight);
-    hosts
 }
 
 fn counts(fleet: &Fleet) -> Vec<u32> {

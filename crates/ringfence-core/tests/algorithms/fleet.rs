@@ -45,6 +45,16 @@ pub(crate) const THREE: [(&str, u32); 3] = [
     ("10.0.0.3:8080", 100),
 ];
 
+/// The same with weights.
+pub(crate) fn weighted(weights: [u32; 3]) -> [(&'static str, u32); 3] {
+    let mut hosts = THREE;
+    hosts
+        .iter_mut()
+        .zip(weights)
+        .for_each(|(host, weight)| host.1 = weight);
+    hosts
+}
+
 impl Fleet {
     pub(crate) fn of(pool: Pool, config: &RingConfig) -> Self {
         let ring = Arc::new(Ring::build(&pool, config));

@@ -4,16 +4,7 @@ use ringfence_core::{
     Attribute, Instance, Match, Nginx, Pool, Ring, RingConfig, Selector, Snapshot,
 };
 
-use crate::fleet::{THREE, configured, fleet};
-
-fn weighted(weights: [u32; 3]) -> [(&'static str, u32); 3] {
-    let mut hosts = THREE;
-    hosts
-        .iter_mut()
-        .zip(weights)
-        .for_each(|(host, weight)| host.1 = weight);
-    hosts
-}
+use crate::fleet::{THREE, configured, fleet, weighted};
 
 #[test]
 fn two_servers_match_the_reference() {

@@ -1,16 +1,7 @@
 use ringfence_core::{HashAlgorithm, KeyHash, RingConfig};
 use xxhash_rust::xxh64::xxh64;
 
-use crate::fleet::{KEYS, THREE, configured, fleet};
-
-fn weighted(weights: [u32; 3]) -> [(&'static str, u32); 3] {
-    let mut hosts = THREE;
-    hosts
-        .iter_mut()
-        .zip(weights)
-        .for_each(|(host, weight)| host.1 = weight);
-    hosts
-}
+use crate::fleet::{KEYS, THREE, configured, fleet, weighted};
 
 #[test]
 fn three_hosts_match_the_reference() {

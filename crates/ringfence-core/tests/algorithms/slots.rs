@@ -1,18 +1,9 @@
 use ringfence_core::{InstanceId, SlotTable, Slots};
 
-use crate::fleet::{THREE, fleet};
+use crate::fleet::{THREE, fleet, weighted};
 
 fn id(id: &str) -> InstanceId {
     InstanceId::try_new(id).expect("legal")
-}
-
-fn weighted(weights: [u32; 3]) -> [(&'static str, u32); 3] {
-    let mut hosts = THREE;
-    hosts
-        .iter_mut()
-        .zip(weights)
-        .for_each(|(host, weight)| host.1 = weight);
-    hosts
 }
 
 #[test]

@@ -39,6 +39,8 @@ use crate::{RoutingKey, deadline};
 
 type Answer<R> = Response<ResponseBody<R>>;
 
+/// A whole call: finds its candidates, and tries them until one answers or none may be tried any more.
+///
 /// A block and not an `async fn`, whose arguments would lie in the future twice: the whole of it is copied to where it runs.
 pub(crate) fn run<S, B>(
     mut transport: S,
