@@ -1,26 +1,13 @@
 //! The form of `docker-compose.yml`, which no Docker engine checks here: what is pinned, closed, waited for and seeded.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::{Path, PathBuf},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::support::{root, text};
+
 /// The registries: names of their services, and of what seeds them.
 const REGISTRIES: [&str; 3] = ["consul", "etcd", "nacos"];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .unwrap()
-        .to_owned()
-}
-
-fn text(path: &str) -> String {
-    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
 
 fn services() -> BTreeMap<String, Value> {
     let file: Value = serde_saphyr::from_str(&text("docker-compose.yml")).unwrap();

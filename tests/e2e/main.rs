@@ -10,7 +10,9 @@
 mod compose;
 mod fleet;
 mod forged_tags;
+mod guides;
 mod lifetime;
 mod membership;
 mod readme;
 mod registry_outage;
+mod support;

@@ -41,15 +41,21 @@
 //! | `etcd-native-roots` | no | `etcd` with `EtcdTls::with_native_roots`: the system's certificate authorities |
 //! | `register` | no | registering instances, apart from consuming them: `Registrar`, `Registration` |
 //!
-#![cfg_attr(all(feature = "consul", feature = "register"), doc = include_str!("registry.md"))]
 //! # Where things are
 //! What programs use daily is at the root. Each crate is there whole as a module: [`core`] (pools, rings, views),
 //! [`discovery`] (sources of your own, supervision), [`policy`] (every type of the document, dry runs, explanations, imports),
 //! [`balancer`] (counters, outcomes) and [`tower`] (transports, bodies, classification). The `KeySource` at the root is that of
 //! the layer; the one of a policy's document is [`policy::KeySource`].
 //!
-//! [`guide`] explains the routing policy field by field, the algorithms that keys are mapped by, which keys a change moves, and who
-//! gets requests: outlier detection, health checks, flap damping, limits on load, the guard against lost instances and the start.
+//! # Guides
+//! In the order in which one needs them: [a first call](guide::getting_started), [registries](guide::registries),
+//! [which key to route by](guide::choosing_a_key), [what happens when something fails](guide::resilience),
+//! [releases step by step](guide::gray_release). Who comes from elsewhere:
+//! [from tonic's `balance_list`](guide::migration_tonic), [from an Envoy sidecar](guide::migration_envoy). Then
+//! [what to look at](guide::operations). The reference: the [policy](guide::policy) field by field,
+//! [algorithms](guide::algorithms), [moved keys](guide::movement), [retries](guide::retries),
+//! [outlier detection](guide::outliers), [health checks and the start](guide::health), [load and connections](guide::load),
+//! [contradicting settings](guide::config).
 
 pub mod guide;
 

@@ -5,6 +5,7 @@
 )]
 
 mod diffing;
+mod guides;
 mod parity;
 mod planning;
 mod routing;

@@ -1,0 +1,1 @@
+#![doc = include_str!("migration_envoy.md")]
