@@ -8,6 +8,7 @@
 )]
 
 mod compose;
+mod dashboards;
 mod fleet;
 mod forged_tags;
 mod guides;
