@@ -77,6 +77,16 @@ impl CallRecord {
         self.instance = Some(Arc::clone(instance));
     }
 
+    /// An attempt beside another one is over, whose instance is not the last word.
+    pub fn attempt_beside(&mut self) {
+        self.attempts = self.attempts.saturating_add(1);
+    }
+
+    /// Nobody hears of the call: it was none of the balancer's.
+    pub fn leave(mut self) {
+        self.calls = None;
+    }
+
     /// Attempts that were begun so far.
     #[must_use]
     pub fn attempts(&self) -> u32 {
