@@ -11,7 +11,10 @@ use crate::fleet::Fleet;
 
 const UNAVAILABLE: Fault = Fault::Status(Code::Unavailable);
 
-/// Some fifteen seconds a round.
+/// The only server of the release.
+const RELEASE: usize = 5;
+
+/// Some twenty seconds a round.
 pub(crate) async fn run(fleet: &mut Fleet) -> Result<(), BoxError> {
     loop {
         pause(1_000).await;
@@ -25,9 +28,14 @@ pub(crate) async fn run(fleet: &mut Fleet) -> Result<(), BoxError> {
         pause(2_000).await;
         fleet.restart(0).await?;
         pause(500).await;
+        // The release is gone: its keys go where the others are.
+        fleet.kill(RELEASE).await;
+        pause(2_000).await;
+        fleet.restart(RELEASE).await?;
+        pause(500).await;
         // All say no: the retry budget is spent.
         fleet.set_fault(None, UNAVAILABLE);
-        pause(500).await;
+        pause(1_500).await;
         fleet.set_fault(None, Fault::None);
         pause(1_000).await;
         // The registry talks nonsense, and then says that there is nobody.
@@ -42,9 +50,9 @@ pub(crate) async fn run(fleet: &mut Fleet) -> Result<(), BoxError> {
         pause(2_000).await;
         fleet.set_weight(2, 100)?;
         // The release is slow.
-        fleet.set_fault(Some(5), Fault::Slow(Duration::from_millis(200)));
+        fleet.set_fault(Some(RELEASE), Fault::Slow(Duration::from_millis(200)));
         pause(1_000).await;
-        fleet.set_fault(Some(5), Fault::None);
+        fleet.set_fault(Some(RELEASE), Fault::None);
     }
 }
 

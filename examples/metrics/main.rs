@@ -9,8 +9,8 @@
 #![allow(clippy::print_stdout, reason = "it shows what it does")]
 
 mod faults;
-mod fleet;
 mod flags;
+mod fleet;
 mod page;
 mod traffic;
 
@@ -97,11 +97,13 @@ async fn balancer(fleet: &Fleet, metrics: &Metrics) -> Result<Balancer, BoxError
     let outlier = OutlierConfig::default()
         .with_base_ejection_time(Duration::from_secs(4))?
         .with_max_ejection_percent(40)?;
+    // One request in sixteen is looked at, and below a hundred of these nothing is called hot.
+    let hot_keys = HotKeysConfig::default().with_half_life(Duration::from_secs(30))?;
     let config = BalancerConfig::default()
         .with_outlier(outlier)
         .with_hash_balance_factor(150)?
-        .with_hot_keys(HotKeysConfig::default())
-        .with_retry_budget(RetryBudgetConfig::default())
+        .with_hot_keys(hot_keys)
+        .with_retry_budget(RetryBudgetConfig::default().with_percent(5)?)
         .with_watch(WatchConfig::default().with_empty_hold(Duration::from_secs(3))?);
     let context = PolicyContext::new().with_zone("az-1");
     Ok(Balancer::builder(fleet.source()?, "echo")

@@ -48,6 +48,8 @@ async fn call(mut client: Client, number: u64) {
         let tags = RequestTags::new().with_tenant("acme");
         request.extensions_mut().insert(tags);
     }
-    request.extensions_mut().insert(Idempotent(number % 10 != 0));
+    request
+        .extensions_mut()
+        .insert(Idempotent(number % 10 != 0));
     let _ = timeout(LIMIT, client.unary(request)).await;
 }

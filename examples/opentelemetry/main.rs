@@ -128,12 +128,17 @@ fn judge(report: &mut Report, spans: &[SpanData]) {
 
     report.scene("What the layer's spans say");
     let attribute = tracing_setup::attribute;
-    let hops: Vec<_> = calls.iter().map(|call| attribute(call, "ringfence.hop")).collect();
+    let hops: Vec<_> = calls
+        .iter()
+        .map(|call| attribute(call, "ringfence.hop"))
+        .collect();
     report.check(
         hops == [Some("0".to_owned()), Some("1".to_owned())],
         "the call whose owner is gone made one hop, the other none",
     );
-    let instances = calls.iter().map(|call| attribute(call, "ringfence.instance"));
+    let instances = calls
+        .iter()
+        .map(|call| attribute(call, "ringfence.instance"));
     report.check(
         instances.eq(served.iter().map(|serve| attribute(serve, "server"))),
         "the instance is the one that served",
@@ -145,9 +150,13 @@ fn judge(report: &mut Report, spans: &[SpanData]) {
         ("ringfence.outcome", "success"),
         ("http.response.status_code", "200"),
     ] {
-        let is_so = calls.iter().all(|call| attribute(call, name).as_deref() == Some(value));
+        let is_so = calls
+            .iter()
+            .all(|call| attribute(call, name).as_deref() == Some(value));
         report.check(is_so, &format!("{name} is {value}"));
     }
-    let secret = calls.iter().all(|call| attribute(call, "ringfence.key").is_none());
+    let secret = calls
+        .iter()
+        .all(|call| attribute(call, "ringfence.key").is_none());
     report.check(secret, "no key is in a span");
 }

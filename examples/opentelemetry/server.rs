@@ -50,7 +50,8 @@ impl Server {
 async fn serve(listener: TcpListener, id: &'static str) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
-        let answer = service_fn(move |request| async move { Ok::<_, Infallible>(answer(id, &request)) });
+        let answer =
+            service_fn(move |request| async move { Ok::<_, Infallible>(answer(id, &request)) });
         connections.spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), answer));
     }
 }

@@ -46,7 +46,13 @@ pub(crate) fn attribute(span: &SpanData, name: &str) -> Option<String> {
 
 /// One line.
 pub(crate) fn describe(span: &SpanData) -> String {
-    let told = ["ringfence.instance", "ringfence.hop", "ringfence.pool", "server", "user"];
+    let told = [
+        "ringfence.instance",
+        "ringfence.hop",
+        "ringfence.pool",
+        "server",
+        "user",
+    ];
     let told: Vec<_> = told
         .iter()
         .filter_map(|name| Some(format!("{name}={}", attribute(span, name)?)))

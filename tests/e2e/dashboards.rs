@@ -5,6 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
+use ringfence_metrics::families;
 use serde_json::Value;
 
 use crate::support::{root, text};
@@ -43,7 +44,10 @@ fn queries() -> Vec<(String, String)> {
         let title = panel["title"].as_str().unwrap();
         let targets = panel["targets"].as_array().into_iter().flatten();
         for target in targets {
-            queries.push((title.to_owned(), target["expr"].as_str().unwrap().to_owned()));
+            queries.push((
+                title.to_owned(),
+                target["expr"].as_str().unwrap().to_owned(),
+            ));
         }
     }
     for variable in dashboard["templating"]["list"].as_array().unwrap() {
@@ -93,10 +97,7 @@ fn the_dashboard_is_one_that_grafana_takes() {
         );
         let mut letters = BTreeSet::new();
         for target in panel["targets"].as_array().unwrap() {
-            assert!(
-                letters.insert(target["refId"].as_str().unwrap()),
-                "{title}"
-            );
+            assert!(letters.insert(target["refId"].as_str().unwrap()), "{title}");
         }
     }
     assert!(drawn > 20, "{drawn}");
@@ -118,6 +119,71 @@ fn the_dashboard_is_one_that_grafana_takes() {
 }
 
 #[test]
+fn dashboard_alerts_and_guide_name_the_metrics_that_there_are() {
+    let known: BTreeSet<&str> = families().map(|family| family.name).collect();
+    let rules = rules();
+    let recorded: BTreeSet<&str> = rules
+        .iter()
+        .filter_map(|rule| rule["record"].as_str())
+        .collect();
+    let mut drawn = BTreeSet::new();
+    for (title, query) in queries() {
+        let named = metrics_in(&query);
+        assert!(!named.is_empty(), "{title}: {query}");
+        for series in named {
+            assert!(known.contains(family(&series)), "{title}: {series}");
+            drawn.insert(family(&series).to_owned());
+        }
+    }
+    assert!(drawn.len() > 20, "{drawn:?}");
+    for rule in &rules {
+        let query = rule["expr"].as_str().unwrap();
+        let named = metrics_in(query);
+        assert!(!named.is_empty(), "{query}");
+        for series in named {
+            let is_known = known.contains(family(&series)) || recorded.contains(series.as_str());
+            assert!(is_known, "{query}: {series}");
+        }
+    }
+    let guide = text(GUIDE);
+    for series in metrics_in(&guide) {
+        assert!(known.contains(series.as_str()), "the guide: {series}");
+    }
+    for name in known {
+        assert!(
+            guide.contains(&format!("`{name}`")),
+            "the guide lacks {name}"
+        );
+    }
+    // Labels that queries choose by are those that the metrics have.
+    for (title, query) in queries() {
+        for series in metrics_in(&query) {
+            let labels = families()
+                .find(|it| it.name == family(&series))
+                .unwrap()
+                .labels;
+            let (_, rest) = query.split_once(series.as_str()).unwrap();
+            let Some((chosen, _)) = rest.strip_prefix('{').and_then(|rest| rest.split_once('}'))
+            else {
+                continue;
+            };
+            for label in chosen
+                .split(", ")
+                .map(|one| one.split(['=', '!']).next().unwrap())
+            {
+                // Prometheus has its own `instance`, and calls that of a metric otherwise.
+                let own = label == "instance"
+                    || label == "exported_instance" && labels.contains(&"instance");
+                assert!(
+                    own || labels.contains(&label),
+                    "{title}: {series} has no {label}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn what_provisioning_names_is_mounted() {
     let compose: Value = serde_saphyr::from_str(&text("docker-compose.yml")).unwrap();
     let grafana = &compose["services"]["grafana"];
@@ -128,23 +194,30 @@ fn what_provisioning_names_is_mounted() {
             .iter()
             .any(|mount| mount.as_str().unwrap().ends_with(&target))
     };
-    let providers: Value =
-        serde_saphyr::from_str(&text("docker/grafana/provisioning/dashboards/ringfence.yml"))
-            .unwrap();
-    let folder = providers["providers"][0]["options"]["path"].as_str().unwrap();
+    let providers: Value = serde_saphyr::from_str(&text(
+        "docker/grafana/provisioning/dashboards/ringfence.yml",
+    ))
+    .unwrap();
+    let folder = providers["providers"][0]["options"]["path"]
+        .as_str()
+        .unwrap();
     assert!(mounted(folder), "{folder}");
     assert!(mounted("/etc/grafana/provisioning"));
     let home = grafana["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"].as_str();
     assert_eq!(home.unwrap(), format!("{folder}/ringfence.json"));
-    let sources: Value =
-        serde_saphyr::from_str(&text("docker/grafana/provisioning/datasources/prometheus.yml"))
-            .unwrap();
+    let sources: Value = serde_saphyr::from_str(&text(
+        "docker/grafana/provisioning/datasources/prometheus.yml",
+    ))
+    .unwrap();
     let source = &sources["datasources"][0];
     assert_eq!(source["uid"], "prometheus");
     assert_eq!(source["url"], "http://prometheus:9090");
     let prometheus = compose["services"]["prometheus"]["volumes"].to_string();
     let configuration = text("docker/prometheus/prometheus.yml");
-    for path in ["/etc/prometheus/prometheus.yml", "/etc/prometheus/rules.yml"] {
+    for path in [
+        "/etc/prometheus/prometheus.yml",
+        "/etc/prometheus/rules.yml",
+    ] {
         assert!(prometheus.contains(&format!(":{path}:ro")), "{path}");
     }
     assert!(configuration.contains("/etc/prometheus/rules.yml"));
@@ -192,7 +265,10 @@ fn every_alert_is_explained_and_every_explanation_has_an_alert() {
         .filter_map(|line| line.strip_prefix("## "))
         .collect();
     let rules = rules();
-    let fired: Vec<_> = rules.iter().filter_map(|rule| rule["alert"].as_str()).collect();
+    let fired: Vec<_> = rules
+        .iter()
+        .filter_map(|rule| rule["alert"].as_str())
+        .collect();
     assert_eq!(explained, fired, "in one order");
     for rule in &rules {
         let Some(name) = rule["alert"].as_str() else {

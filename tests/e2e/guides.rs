@@ -62,7 +62,10 @@ async fn documents_are_what_their_readers_take_them_for() {
 fn dependencies_are_those_that_the_programs_are_compiled_with() {
     let readme = text("README.md");
     let known: Vec<&str> = readme.lines().collect();
-    let blocks = blocks(&text("crates/ringfence/src/guide/getting_started.md"), "toml");
+    let blocks = blocks(
+        &text("crates/ringfence/src/guide/getting_started.md"),
+        "toml",
+    );
     assert_eq!(blocks.len(), 2);
     for line in blocks.iter().flat_map(|block| block.lines()) {
         assert!(known.contains(&line), "the README does not say {line}");

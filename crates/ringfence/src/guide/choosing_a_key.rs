@@ -43,7 +43,10 @@ mod tests {
         ] {
             let found = largest(keys);
             println!("{row} keys: {found:.2}");
-            assert!(guide.contains(&format!("\n| {row} | {found:.1} |\n")), "{row} {found}");
+            assert!(
+                guide.contains(&format!("\n| {row} | {found:.1} |\n")),
+                "{row} {found}"
+            );
         }
     }
 }
