@@ -39,6 +39,7 @@
 //! | `nacos` | no | the module `nacos` |
 //! | `etcd` | no | the module `etcd`; needs protoc to build |
 //! | `etcd-native-roots` | no | `etcd` with `EtcdTls::with_native_roots`: the system's certificate authorities |
+//! | `metrics` | no | the module `metrics`: `Metrics`, in the text format of Prometheus |
 //! | `register` | no | registering instances, apart from consuming them: `Registrar`, `Registration` |
 //!
 //! # Where things are
