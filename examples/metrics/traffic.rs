@@ -50,6 +50,6 @@ async fn call(mut client: Client, number: u64) {
     }
     request
         .extensions_mut()
-        .insert(Idempotent(number % 10 != 0));
+        .insert(Idempotent(!number.is_multiple_of(10)));
     let _ = timeout(LIMIT, client.unary(request)).await;
 }

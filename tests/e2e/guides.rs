@@ -131,6 +131,25 @@ fn collect(folder: &Path, into: &mut String) {
     }
 }
 
+/// Setters that a guide names, in code or in a table, are there.
+#[test]
+fn setters_that_are_named_exist() {
+    let mut sources = String::new();
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        collect(&entry.unwrap().path().join("src"), &mut sources);
+    }
+    let mut named = 0;
+    for (name, guide) in guides() {
+        let words = guide.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+        for word in words.filter(|word| word.starts_with("with_") && word.len() > 5) {
+            let is_there = ["(", "<"].map(|after| sources.contains(&format!("fn {word}{after}")));
+            assert!(is_there.contains(&true), "{name}: {word}");
+            named += 1;
+        }
+    }
+    assert!(named > 100, "{named}");
+}
+
 /// The examples that guides send their readers to.
 #[test]
 fn examples_and_scripts_that_are_named_exist() {
@@ -188,6 +207,52 @@ fn the_index_has_every_guide_in_one_order() {
     let (_, readme) = readme.split_once("\n## Guides\n").unwrap();
     let (readme, _) = readme.split_once("\n## ").unwrap();
     assert_eq!(order(readme, "crates/ringfence/src/guide/"), index);
+}
+
+/// As rustdoc makes it of a heading.
+fn anchor(heading: &str) -> String {
+    let kept = heading
+        .chars()
+        .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.collect::<String>().replace(' ', "-").to_lowercase()
+}
+
+fn anchors(guide: &str) -> Vec<String> {
+    let mut in_block = false;
+    let headings = guide.lines().filter_map(|line| {
+        in_block ^= line.trim_start().starts_with("```");
+        let text = line.trim_start_matches('#');
+        let is_heading = !in_block && text.len() < line.len() && text.starts_with(' ');
+        is_heading.then(|| anchor(text.trim()))
+    });
+    headings.collect()
+}
+
+/// rustdoc checks that the guide of a link is there, and not that it has the section.
+#[test]
+fn sections_that_are_linked_exist() {
+    let guides = guides();
+    let mut links = 0;
+    for (name, guide) in &guides {
+        for (at, _) in guide.match_indices("](") {
+            let link = guide[at + 2..].split(')').next().unwrap();
+            let Some((page, section)) = link.split_once('#') else {
+                continue;
+            };
+            let page = match page.strip_prefix("super::") {
+                Some(page) => page,
+                None if page.is_empty() => name,
+                None => continue,
+            };
+            let (_, target) = guides.iter().find(|(name, _)| name == page).unwrap();
+            assert!(
+                anchors(target).iter().any(|known| known == section),
+                "{name}: {link}"
+            );
+            links += 1;
+        }
+    }
+    assert!(links > 30, "{links}");
 }
 
 /// Commands for a shell are at least such; what they do, other tests tell.

@@ -1,1 +1,16 @@
 #![doc = include_str!("operations.md")]
+
+#[cfg(test)]
+mod tests {
+    use crate::{balancer::CallOutcome, discovery::ErrorKind};
+
+    #[test]
+    fn values_of_labels_are_explained() {
+        let guide = include_str!("operations.md");
+        let outcomes = CallOutcome::ALL.map(CallOutcome::as_str);
+        let kinds = ErrorKind::ALL.map(ErrorKind::as_str);
+        for value in outcomes.into_iter().chain(kinds) {
+            assert!(guide.contains(&format!("`{value}`")), "{value}");
+        }
+    }
+}
