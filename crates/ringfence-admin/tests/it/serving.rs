@@ -147,7 +147,13 @@ async fn who_sends_nothing_is_sent_away() {
     slow.write_all(b"GET / HTTP/1.1\r\nHost: loc")
         .await
         .expect("sent");
-    for stream in [&mut silent, &mut slow] {
+    let mut idle = TcpStream::connect(server.local_addr())
+        .await
+        .expect("it listens");
+    idle.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        .await
+        .expect("sent");
+    for stream in [&mut silent, &mut slow, &mut idle] {
         let mut rest = Vec::new();
         stream.read_to_end(&mut rest).await.ok();
     }
