@@ -34,6 +34,7 @@
 //! | `hyper` | yes | what is known of hyper-util's client: which of its failures may hop, its incoming bodies as requests; `HttpProbe` |
 //! | `file` | yes | `FileDiscovery`, a watched YAML or JSON file, and `FileDocument`, a policy in one |
 //! | `disk` | yes | `DiskSnapshots`, copies of lists on disk for starts while the registry is away |
+//! | `admin` | no | the module `admin`: what balancers do, as a page and as JSON, in a service to mount anywhere |
 //! | `tls` | no | TLS in the tonic connector |
 //! | `consul` | no | the module `consul`; needs OpenSSL's headers to build |
 //! | `nacos` | no | the module `nacos` |
@@ -53,13 +54,17 @@
 //! [which key to route by](guide::choosing_a_key), [what happens when something fails](guide::resilience),
 //! [releases step by step](guide::gray_release). Who comes from elsewhere:
 //! [from tonic's `balance_list`](guide::migration_tonic), [from an Envoy sidecar](guide::migration_envoy). Then
-//! [what to look at](guide::operations). The reference: the [policy](guide::policy) field by field,
+//! [what to look at](guide::operations).
+#![cfg_attr(feature = "admin", doc = "On a page: [the admin page](guide::admin).")]
+//! The reference: the [policy](guide::policy) field by field,
 //! [algorithms](guide::algorithms), [moved keys](guide::movement), [retries](guide::retries),
 //! [outlier detection](guide::outliers), [health checks and the start](guide::health), [load and connections](guide::load),
 //! [contradicting settings](guide::config).
 
 pub mod guide;
 
+#[cfg(feature = "admin")]
+pub use ringfence_admin as admin;
 pub use ringfence_balancer as balancer;
 #[cfg(feature = "consul")]
 pub use ringfence_consul as consul;
@@ -100,6 +105,8 @@ pub use self::{
         RingfenceLayer, RoutingKey, Transport,
     },
 };
+#[cfg(feature = "admin")]
+pub use admin::{Admin, AdminServer, AdminService};
 #[cfg(feature = "disk")]
 pub use discovery::DiskSnapshots;
 #[cfg(feature = "file")]

@@ -11,6 +11,7 @@
 //! | [`gray_release`] | how do I switch it on, or release a version, without risk? |
 //! | [`migration_tonic`], [`migration_envoy`] | how do I get here from `balance_list`, or from a sidecar? |
 //! | [`operations`] | what do I look at, and what do I do about it? |
+#![cfg_attr(feature = "admin", doc = "| [`admin`] | what does the page show? |")]
 //! | [`policy`] | what can a policy document say? The reference |
 //! | [`algorithms`] | how are keys mapped to instances, and which algorithm is for me? |
 //! | [`movement`] | which keys does a change move, and what about their data? |
@@ -19,6 +20,8 @@
 //! | [`load`] | what about hot keys, full and new instances, and connections? |
 //! | [`config`] | which settings contradict each other? |
 
+#[cfg(feature = "admin")]
+pub mod admin;
 pub mod algorithms;
 pub mod choosing_a_key;
 pub mod config;
