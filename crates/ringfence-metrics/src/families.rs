@@ -243,10 +243,10 @@ pub(crate) const SKEW_RATIO: Family = optional(family(
     "As ringfence_skew_ratio.",
 ));
 pub(crate) const MIGRATION_DURATION: Family = optional(family(
-    "migration_duration_seconds",
+    "migration_duration",
     Kind::Histogram,
     &["service", "status"],
-    "Time from the registry's word of a change that moves keys until requests follow it: ok. Views that could not be made: failed, without a time.",
+    "Seconds from the registry's word of a change that moves keys until requests follow it (ok); views that could not be made (failed) have none.",
 ));
 
 /// Other names for some, as dashboards of before may have them.
@@ -279,6 +279,8 @@ mod tests {
                 "{name}"
             );
             let is_alias = ALIASES.contains(family);
+            let is_time = *kind == Kind::Histogram && !is_alias;
+            assert!(!is_time || name.ends_with("_seconds"), "{name}");
             assert_eq!(name.starts_with("ringfence_"), !is_alias, "{name}");
         }
     }

@@ -53,7 +53,7 @@ impl Metrics {
         })
     }
 
-    /// Adds the names `ring_size`, `skew_ratio` and `migration_duration_seconds`, for dashboards that have them; default not.
+    /// Adds the names `ring_size`, `skew_ratio` and `migration_duration`, for dashboards that have them; default not.
     #[must_use]
     pub fn with_aliases(self) -> Self {
         Self::of(Extent {

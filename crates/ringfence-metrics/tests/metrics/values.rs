@@ -192,7 +192,7 @@ async fn other_names_are_there_where_they_are_wanted() {
     let now = series(&metrics.render());
     assert_eq!(now["ring_size{service=\"order\"}"], 640.0);
     assert_eq!(
-        now["migration_duration_seconds_count{service=\"order\",status=\"ok\"}"],
+        now["migration_duration_count{service=\"order\",status=\"ok\"}"],
         1.0
     );
     assert!(!Metrics::new().render().contains("ring_size{"));
