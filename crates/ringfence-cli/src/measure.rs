@@ -48,6 +48,13 @@ pub(crate) fn expected<'a>(
     weights.into_iter().map(share).collect()
 }
 
+/// What a change must move at least: what instances gain by their weights.
+pub(crate) fn ideal(before: &[Instance], after: &[Instance]) -> f64 {
+    let before = expected(before);
+    let gain = |(id, after): (&str, f64)| (after - before.get(id).copied().unwrap_or(0.0)).max(0.0);
+    expected(after).into_iter().map(gain).sum()
+}
+
 /// How far shares are from what the weights promise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Evenness {
