@@ -8,6 +8,10 @@ const LEFT: f64 = 56.0;
 const RIGHT: f64 = 16.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 44.0;
+/// Marks of the axis of values.
+const TICKS: [f64; 16] = [
+    0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0,
+];
 
 /// Both are parts of the mean: the standard deviation, and how far the largest share is above it.
 pub(super) fn of(curve: &[Sample], chosen: Option<u32>) -> Option<Picture> {
@@ -19,27 +23,26 @@ pub(super) fn of(curve: &[Sample], chosen: Option<u32>) -> Option<Picture> {
         last.points,
         cv * 100.0
     );
-    let highest = curve
+    let values = curve
         .iter()
         .flat_map(|s| [s.evenness.cv, s.evenness.max_over_mean - 1.0]);
-    let highest = highest.fold(0.01, f64::max);
-    let (top, step) = scale(highest);
+    let (least, most) = scale(values);
     let right = f64::from(last.points).max(2.0).log10();
     let x = |points: u32| LEFT + f64::from(points).log10() / right * (WIDTH - LEFT - RIGHT);
-    let y = |value: f64| HEIGHT - BOTTOM - (value / top).min(1.0) * (HEIGHT - TOP - BOTTOM);
+    // Both axes are logarithmic, on which 1/√points is a straight line.
+    let y = |value: f64| {
+        let part = (value.clamp(least, most) / least).log10() / (most / least).log10();
+        HEIGHT - BOTTOM - part * (HEIGHT - TOP - BOTTOM)
+    };
 
     let mut picture = Picture::new(WIDTH, HEIGHT, &title);
-    let mut value = 0.0;
-    while value <= top + step / 2.0 {
-        let at = y(value);
-        picture.line("grid", (LEFT, at), (WIDTH - RIGHT, at));
-        picture.label(
-            "tick",
-            "end",
-            (LEFT - 8.0, at + 4.0),
-            &format!("{:.0} %", value * 100.0),
-        );
-        value += step;
+    for value in TICKS {
+        if (least..=most).contains(&value) {
+            let at = y(value);
+            picture.line("grid", (LEFT, at), (WIDTH - RIGHT, at));
+            let label = format!("{} %", value * 100.0);
+            picture.label("tick", "end", (LEFT - 8.0, at + 4.0), &label);
+        }
     }
     for points in [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000] {
         if points <= last.points {
@@ -102,12 +105,15 @@ pub(super) fn of(curve: &[Sample], chosen: Option<u32>) -> Option<Picture> {
     Some(picture)
 }
 
-/// A round top of the axis and the distance of its lines.
-fn scale(highest: f64) -> (f64, f64) {
-    let steps = [0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0];
-    let fitting = steps.into_iter().find(|step| highest <= step * 6.0);
-    let step = fitting.unwrap_or(10.0);
-    ((highest / step).ceil().max(1.0) * step, step)
+/// The ends of the axis, which are marks of it.
+fn scale(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+    let positive = values.filter(|value| *value > 0.0);
+    let lowest = positive.clone().fold(0.01, f64::min);
+    let highest = positive.fold(0.1, f64::max);
+    let below = TICKS.into_iter().rev().find(|tick| *tick <= lowest);
+    let above = TICKS.into_iter().find(|tick| *tick >= highest);
+    let [first, .., last] = TICKS;
+    (below.unwrap_or(first), above.unwrap_or(last))
 }
 
 #[cfg(test)]
@@ -115,13 +121,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_axis_holds_the_curve_with_few_lines() {
-        for highest in [0.001, 0.06, 0.5, 0.93, 3.0, 29.0] {
-            let (top, step) = scale(highest);
-            assert!(
-                top >= highest && top / step <= 6.5,
-                "{highest}: {top} {step}"
-            );
-        }
+    fn the_axis_holds_the_curve() {
+        assert_eq!(scale([0.03, 0.7].into_iter()), (0.01, 1.0));
+        assert_eq!(scale([0.004, 2.5].into_iter()), (0.002, 5.0));
+        assert_eq!(
+            scale([0.0, f64::MIN_POSITIVE, 1e9].into_iter()),
+            (0.001, 100.0)
+        );
+        assert_eq!(scale(std::iter::empty()), (0.01, 0.1));
     }
 }

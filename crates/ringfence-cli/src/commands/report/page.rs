@@ -155,7 +155,7 @@ fn share(place: usize, row: &Row, largest: f64) -> String {
         format!("{:.3}", row.share / expected)
     });
     let bar = if largest > 0.0 {
-        row.share / largest * 6.0
+        row.share / largest * 4.0
     } else {
         0.0
     };
@@ -195,7 +195,7 @@ fn balance(measured: &Measured) -> String {
                     .unwrap_or(USUAL_POINTS),
             ),
             "How even the shares of this very service would be with other numbers of points for each instance. More points cost \
-             memory, 8 to 16 bytes each.",
+             memory. Both axes are logarithmic.",
         ),
         _ => (
             None,
