@@ -2,6 +2,7 @@ mod dump;
 mod movement;
 mod policy;
 mod shutdown;
+mod telemetry;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -152,10 +153,12 @@ impl Balancer {
     /// [`PickError`] if there is no view yet, no instance for the request, or no key where one is required.
     pub fn pick(&self, request: &PickRequest<'_>) -> Result<Decision, PickError> {
         let shared = &*self.guard.shared;
-        shared.counters.picks.increment();
         match &*shared.cell.load() {
             Some(published) => pick::pick(shared, published, request),
-            None => Err(self.without_view(Duration::ZERO)),
+            None => {
+                shared.counters.picks.increment();
+                Err(self.without_view(Duration::ZERO))
+            }
         }
     }
 

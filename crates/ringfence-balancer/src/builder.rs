@@ -9,7 +9,7 @@ use tokio::{runtime::Handle, sync::watch};
 use tracing::Instrument;
 
 use crate::{
-    Balancer, BalancerConfig, BuildError, CompiledPolicy, ConfigError, HealthCheckConfig,
+    Balancer, BalancerConfig, BuildError, CompiledPolicy, ConfigError, HealthCheckConfig, Observer,
     PolicyContext, StartError, StartPolicy, WarmUp,
     audit::Audit,
     handle::TaskGuard,
@@ -34,6 +34,17 @@ pub struct BalancerBuilder {
     probe: Option<Arc<dyn Probe>>,
     health_check: Option<(Arc<dyn Probe>, HealthCheckConfig)>,
     loss_probe: Option<Arc<dyn Probe>>,
+    observer: Watcher,
+}
+
+/// Only to be shown as whether there is one.
+#[derive(Clone, Default)]
+struct Watcher(Option<Arc<dyn Observer>>);
+
+impl fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0.is_some(), f)
+    }
 }
 
 /// Only to be shown as whether there is one.
@@ -60,6 +71,7 @@ impl BalancerBuilder {
             probe: None,
             health_check: None,
             loss_probe: None,
+            observer: Watcher::default(),
         }
     }
 
@@ -102,6 +114,15 @@ impl BalancerBuilder {
     /// ```
     pub fn with_audit_sink(mut self, sink: impl AuditSink + 'static) -> Self {
         self.audit = Sink(Some(Arc::new(sink)));
+        self
+    }
+
+    /// Who hears what the balancer does, such as the metrics of `ringfence-metrics`; default nobody.
+    ///
+    /// # Examples
+    /// See [`Observer`].
+    pub fn with_observer(mut self, observer: impl Observer) -> Self {
+        self.observer = Watcher(Some(Arc::new(observer)));
         self
     }
 
@@ -222,6 +243,7 @@ impl BalancerBuilder {
                 findings,
                 health_check,
             },
+            self.observer.0,
         ));
         let reloader = self.policy_source.map(|(source, context)| {
             Reloader::new(source, context, &watch, shared.policies.subscribe())
@@ -239,9 +261,12 @@ impl BalancerBuilder {
         let task = Task::new(Arc::clone(&shared), supervisor, reloader, prober, sender)
             .with_warm_up(self.warm_up)
             .with_checks(checks);
+        let calls = Arc::clone(&shared.calls);
         let task = runtime.spawn(task.run().instrument(span)).abort_handle();
-        Ok(Balancer {
+        let balancer = Balancer {
             guard: Arc::new(TaskGuard::new(shared, task, answered)),
-        })
+        };
+        calls.started(&balancer.downgrade());
+        Ok(balancer)
     }
 }

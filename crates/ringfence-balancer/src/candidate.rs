@@ -24,6 +24,10 @@ impl Candidate {
         }
     }
 
+    pub(crate) fn seat(&self) -> &Arc<Seat> {
+        &self.seat
+    }
+
     /// The instance, as it was in the view of the decision.
     #[must_use]
     pub fn instance(&self) -> &Arc<Instance> {

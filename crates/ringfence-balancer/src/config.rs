@@ -2,10 +2,13 @@
 
 mod load;
 mod movement;
+mod telemetry;
 
 use std::time::Duration;
 
-use ringfence_core::{HashBalanceFactor, RingConfig, SlowStartConfig, TagRouting, ViewConfig};
+use ringfence_core::{
+    HashBalanceFactor, HotKeysConfig, RingConfig, SlowStartConfig, TagRouting, ViewConfig,
+};
 use ringfence_discovery::WatchConfig;
 
 use crate::{
@@ -40,6 +43,7 @@ pub struct BalancerConfig {
     concurrency: ConcurrencyLimits,
     slow_start: SlowStartConfig,
     movement_window: Duration,
+    hot_keys: Option<HotKeysConfig>,
     update_merge_window: Duration,
     max_merge_delay: Duration,
     ready_timeout: Duration,
@@ -62,6 +66,7 @@ impl Default for BalancerConfig {
             concurrency: ConcurrencyLimits::default(),
             slow_start: SlowStartConfig::default(),
             movement_window: Duration::ZERO,
+            hot_keys: Some(HotKeysConfig::default()),
             update_merge_window: Duration::from_millis(200),
             max_merge_delay: Duration::from_secs(2),
             ready_timeout: Duration::from_secs(5),

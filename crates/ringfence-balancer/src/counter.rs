@@ -37,10 +37,10 @@ fn stripe_of_this_thread() -> usize {
 }
 
 impl StripedCounter {
-    pub(crate) fn increment(&self) {
-        if let Some(stripe) = self.stripes.get(stripe_of_this_thread()) {
-            stripe.0.fetch_add(1, Ordering::Relaxed);
-        }
+    /// Returns how many this stripe had counted before.
+    pub(crate) fn increment(&self) -> u64 {
+        let stripe = self.stripes.get(stripe_of_this_thread());
+        stripe.map_or(0, |stripe| stripe.0.fetch_add(1, Ordering::Relaxed))
     }
 
     pub(crate) fn total(&self) -> u64 {
@@ -60,7 +60,11 @@ mod tests {
         let counter = StripedCounter::default();
         std::thread::scope(|scope| {
             for _ in 0..20 {
-                scope.spawn(|| (0..1_000).for_each(|_| counter.increment()));
+                scope.spawn(|| {
+                    (0..1_000).for_each(|_| {
+                        counter.increment();
+                    })
+                });
             }
         });
         assert_eq!(counter.total(), 20_000);

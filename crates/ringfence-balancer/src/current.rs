@@ -76,7 +76,6 @@ impl<'a> Current<'a> {
     /// # Errors
     /// As there.
     pub fn pick(&self, request: &PickRequest<'_>) -> Result<Decision, PickError> {
-        self.shared.counters.picks.increment();
         pick::pick(self.shared, self.published, request)
     }
 

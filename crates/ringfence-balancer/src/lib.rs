@@ -93,12 +93,15 @@ mod shared;
 mod start;
 mod status;
 mod task;
+mod telemetry;
 mod trials;
 mod warm_up;
+mod weak;
 
 pub use ringfence_core::{
     ConfigError, ConfigFinding, FailurePercentageConfig, FlapDampingConfig, HealthCheckConfig,
-    OutlierConfig, RetryBudgetConfig, RingConfig, SlowStartConfig, SuccessRateConfig, TagRouting,
+    HotKeysConfig, OutlierConfig, RetryBudgetConfig, RingConfig, SlowStartConfig,
+    SuccessRateConfig, TagRouting,
 };
 pub use ringfence_discovery::{BoxFuture, Probe, ProbeError, ServiceKey, TcpProbe, WatchConfig};
 pub use ringfence_policy::{AuditSink, CompiledPolicy, MissingKey, PolicyContext};
@@ -119,5 +122,10 @@ pub use self::{
     request::PickRequest,
     start::StartPolicy,
     status::{BalancerCounters, Status},
+    telemetry::{
+        BalancerEvent, CallEnd, CallObserver, CallOutcome, CallRecord, Change, DecisionSample,
+        HotKeyStatus, HotKeys, InstanceStatus, Observer, PoolLabel, RingShares,
+    },
     warm_up::WarmUp,
+    weak::WeakBalancer,
 };

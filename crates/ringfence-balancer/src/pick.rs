@@ -14,6 +14,7 @@ use crate::{
     request::Tags,
     seating::{self, candidate, load},
     shared::Shared,
+    telemetry::HotKeySampler,
     trials::{self, Admitted},
 };
 
@@ -22,8 +23,20 @@ pub(crate) fn pick(
     published: &Published,
     request: &PickRequest<'_>,
 ) -> Result<Decision, PickError> {
+    let number = shared.counters.picks.increment();
     let route = route(shared, published, request);
-    choose(shared, published, request, &route)
+    let decision = choose(shared, published, request, &route)?;
+    if HotKeySampler::is_due(number) {
+        note_key(shared, &decision);
+    }
+    Ok(decision)
+}
+
+#[cold]
+fn note_key(shared: &Shared, decision: &Decision) {
+    if let (Some(hot_keys), Some(hash)) = (&shared.hot_keys, decision.key_hash) {
+        hot_keys.note(hash, decision.first().seat());
+    }
 }
 
 /// The route of a request.

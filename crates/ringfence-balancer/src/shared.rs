@@ -26,6 +26,7 @@ use crate::{
     routes::RouteWishes,
     start::Start,
     task::OutlierCounts,
+    telemetry::{Calls, History, HotKeySampler, Observer, ShareCache},
 };
 
 /// Counters that requests raise.
@@ -107,6 +108,10 @@ pub(crate) struct Shared {
     pub(crate) admission: Admission,
     /// The views of before; renewed ahead of the view that follows them.
     pub(crate) movement: ArcSwap<MovementWindow>,
+    pub(crate) calls: Arc<Calls>,
+    pub(crate) history: History,
+    pub(crate) shares: ShareCache,
+    pub(crate) hot_keys: Option<HotKeySampler>,
     budget: Mutex<RetryBudget>,
     /// Hops were denied since the last quiet time.
     denying: AtomicBool,
@@ -129,10 +134,10 @@ impl Shared {
         audit: Audit,
         observing: Observing,
         known: Known,
+        observer: Option<Arc<dyn Observer>>,
     ) -> Self {
         let budget = RetryBudget::new(*config.retry_budget(), Instant::now().into_std());
         Self {
-            service,
             known,
             cell: ViewCell::default(),
             start: Start::new(config.start_policy()),
@@ -150,11 +155,20 @@ impl Shared {
             )),
             admission: Admission::new(config.concurrency()),
             movement: ArcSwap::from_pointee(MovementWindow::new(config.movement_window())),
+            calls: Arc::new(Calls::new(
+                service.clone(),
+                observer,
+                Instant::now().into_std(),
+            )),
+            history: History::default(),
+            shares: ShareCache::default(),
+            hot_keys: config.hot_keys().copied().map(HotKeySampler::new),
             budget: Mutex::new(budget),
             denying: AtomicBool::new(false),
             denied_at_fold: AtomicU64::new(0),
             report: Mutex::default(),
             rejected: ArcSwap::default(),
+            service,
             config,
         }
     }
@@ -274,6 +288,7 @@ mod tests {
             Audit::new(None, tokio::runtime::Handle::current()),
             Observing::new(1),
             Known::default(),
+            None,
         );
         std::thread::scope(|scope| {
             for _ in 0..8 {

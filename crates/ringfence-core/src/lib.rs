@@ -39,7 +39,9 @@ mod damping;
 mod did_you_mean;
 mod finding;
 mod health;
+mod hot_keys;
 mod instance;
+mod key_share;
 mod load;
 mod movement;
 mod outlier;
@@ -58,15 +60,16 @@ pub use self::{
     did_you_mean::did_you_mean,
     finding::{ConfigFinding, FindingRule, Severity},
     health::{CheckRecord, HealthCheckConfig},
+    hot_keys::{HotKey, HotKeySketch, HotKeysConfig},
     instance::{
         Address, Health, Instance, InstanceBuilder, InstanceError, InstanceId, Scheme, TENANT_TAG,
         Tags, Weight,
     },
+    key_share::KeyShare,
     load::{HashBalanceFactor, LoadLimits, Taker},
     movement::{
-        Basis, BatchError, Checkpoint, CheckpointError, KeyMove, KeyShare, Migration,
-        MigrationBatch, MigrationConfig, MigrationProgress, MovedRange, MovementWindow, RingDiff,
-        WithoutRanges,
+        Basis, BatchError, Checkpoint, CheckpointError, KeyMove, Migration, MigrationBatch,
+        MigrationConfig, MigrationProgress, MovedRange, MovementWindow, RingDiff, WithoutRanges,
     },
     outlier::{
         EjectionCause, EjectionState, FailurePercentageConfig, MemberTally, OutlierConfig,

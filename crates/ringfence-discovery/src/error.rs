@@ -17,6 +17,15 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Unavailable,
+        Self::Unauthorized,
+        Self::Protocol,
+        Self::Malformed,
+        Self::Config,
+    ];
+
     /// The kind as one lower-case word, for metric labels.
     #[must_use]
     pub fn as_str(self) -> &'static str {

@@ -2,7 +2,7 @@ use std::{fmt, sync::Arc, time::Instant};
 
 use ringfence_core::Snapshot;
 
-use crate::{DiscoveryError, Provenance, RejectedRecord, Revision};
+use crate::{DiscoveryError, ErrorKind, Provenance, RejectedRecord, Revision};
 
 /// What [`Supervisor::next`](crate::Supervisor::next) reports.
 #[derive(Clone, Debug)]
@@ -50,6 +50,18 @@ pub enum HoldReason {
         /// Number of instances in the state held back.
         has: usize,
     },
+}
+
+impl HoldReason {
+    /// The reason as a label of metrics.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Empty => "empty",
+            Self::NoSuchService => "no_such_service",
+            Self::MassLoss { .. } => "mass_loss",
+        }
+    }
 }
 
 impl fmt::Display for HoldReason {
@@ -124,6 +136,47 @@ pub struct LossProbes {
     pub answered: usize,
 }
 
+/// Errors of a registry by their [kind](ErrorKind).
+///
+/// # Examples
+/// ```
+/// use ringfence_discovery::{ErrorCounts, ErrorKind};
+///
+/// let counts = ErrorCounts::default();
+/// assert_eq!(counts.of(ErrorKind::Unavailable), 0);
+/// assert_eq!(counts.total(), 0);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ErrorCounts {
+    by_kind: [u64; ErrorKind::ALL.len()],
+}
+
+impl ErrorCounts {
+    /// Errors of this kind.
+    #[must_use]
+    pub fn of(&self, kind: ErrorKind) -> u64 {
+        self.by_kind.get(kind as usize).copied().unwrap_or_default()
+    }
+
+    /// Errors of all kinds.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.by_kind.iter().sum()
+    }
+
+    pub(crate) fn count(&mut self, kind: ErrorKind) {
+        if let Some(count) = self.by_kind.get_mut(kind as usize) {
+            *count += 1;
+        }
+    }
+
+    pub(crate) fn add(&mut self, others: Self) {
+        for (count, more) in self.by_kind.iter_mut().zip(others.by_kind) {
+            *count += more;
+        }
+    }
+}
+
 /// How often what happened since the supervisor was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -134,6 +187,8 @@ pub struct WatchCounters {
     pub watch_restarts: u64,
     /// Reads that failed or took too long.
     pub fetch_errors: u64,
+    /// Both of these, by kind.
+    pub errors: ErrorCounts,
     /// Reads that succeeded, for whatever reason they were made.
     pub reads: u64,
     /// States reported.
@@ -146,6 +201,12 @@ pub struct WatchCounters {
     pub outdated: u64,
     /// Holds begun.
     pub held: u64,
+    /// Those of them that began because a service had no instances any more.
+    pub held_empty: u64,
+    /// Those that began because the registry did not know the service any more.
+    pub held_no_such_service: u64,
+    /// Those that began because many instances went in one step.
+    pub held_mass_loss: u64,
     /// Holds that ended because the loss was real.
     pub confirmed: u64,
     /// Holds that ended because the registry showed instances again.

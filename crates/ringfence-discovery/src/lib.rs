@@ -93,7 +93,10 @@ pub use self::{
     discovery::Discovery,
     document::{Document, DocumentSource, DocumentWatch, MAX_DOCUMENT_BYTES, StaticDocument},
     error::{DiscoveryError, ErrorKind},
-    event::{Accepted, Event, HoldReason, HoldStatus, LossProbes, WatchCounters, WatchStatus},
+    event::{
+        Accepted, ErrorCounts, Event, HoldReason, HoldStatus, LossProbes, WatchCounters,
+        WatchStatus,
+    },
     mapping::{Field, FieldMapping, FieldSource, ID_KEY, Mapped, RegistryRecord, TagPolicy},
     probe::{Probe, ProbeError, TcpProbe},
     service::ServiceKey,

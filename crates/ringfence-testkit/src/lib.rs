@@ -15,6 +15,7 @@
 //! | a probe that says what a test wants | [`ScriptedProbe`] |
 //! | code that must not allocate | [`allocations`] |
 //! | what is logged as a warning | [`Warnings`] |
+//! | the spans of a target | [`Spans`] |
 //!
 //! Everything listens on loopback, on ports that the system chooses. Helpers that wait have no deadline of their own, which
 //! paused tokio time would trip at once; what never comes is ended by the test runner.
@@ -30,6 +31,7 @@ mod probe;
 pub mod registry;
 mod relay;
 mod scripted_probe;
+mod spans;
 mod tls;
 mod warnings;
 
@@ -42,5 +44,6 @@ pub use follower::DocumentFollower;
 pub use probe::{ProbeAnswer, ProbeCall, ProbeService};
 pub use relay::Relay;
 pub use scripted_probe::{ProbeVerdict, ScriptedProbe};
+pub use spans::{ClosedSpan, Spans};
 pub use tls::{ServerIdentity, TestCa};
 pub use warnings::Warnings;

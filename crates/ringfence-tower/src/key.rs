@@ -118,6 +118,18 @@ impl fmt::Debug for KeySource {
     }
 }
 
+impl fmt::Display for KeySource {
+    /// As in traces: `header x-user`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            Kind::Extension => f.write_str("extension"),
+            Kind::Header(name) => write!(f, "header {name}"),
+            Kind::PathSegment(index) => write!(f, "path segment {index}"),
+            Kind::Function(_) => f.write_str("function"),
+        }
+    }
+}
+
 /// The bytes of a key, borrowed from the request where they stand in it.
 #[derive(Debug)]
 pub(crate) enum Key<'a> {
@@ -141,7 +153,11 @@ static DEFAULT_SOURCES: [KeySource; 1] = [KeySource {
 
 /// The key that the first source yields. Where only too long ones are found, the first of them:
 /// the balancer counts it and then goes on as without a key.
-pub(crate) fn find<'a>(sources: &[KeySource], head: &'a Parts, max_len: usize) -> Option<Key<'a>> {
+pub(crate) fn find<'a, 's>(
+    sources: &'s [KeySource],
+    head: &'a Parts,
+    max_len: usize,
+) -> Option<(Key<'a>, &'s KeySource)> {
     let sources = if sources.is_empty() {
         &DEFAULT_SOURCES
     } else {
@@ -154,9 +170,9 @@ pub(crate) fn find<'a>(sources: &[KeySource], head: &'a Parts, max_len: usize) -
         };
         let len = Borrow::<[u8]>::borrow(&key).len();
         if len > max_len {
-            too_long = too_long.or(Some(key));
+            too_long = too_long.or(Some((key, source)));
         } else if len > 0 {
-            return Some(key);
+            return Some((key, source));
         }
     }
     too_long
@@ -177,7 +193,7 @@ mod tests {
     }
 
     fn key(sources: &[KeySource], head: &Parts) -> Option<Vec<u8>> {
-        find(sources, head, 16).map(|key| {
+        find(sources, head, 16).map(|(key, _)| {
             let bytes: &[u8] = key.borrow();
             bytes.to_vec()
         })

@@ -3,12 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
+use http::HeaderMap;
 use ringfence_balancer::{AttachmentKey, Balancer};
 use tower_layer::Layer;
 
 use crate::baseline::Baseline;
 use crate::classify::Classify;
 use crate::key::KeySource;
+use crate::propagate::Propagator;
 use crate::retry::RetryPolicy;
 use crate::service::Ringfence;
 use crate::settings::Settings;
@@ -89,6 +91,32 @@ impl RingfenceLayer {
     #[must_use]
     pub fn with_classifier(self, classifier: impl Classify) -> Self {
         self.set(|settings| settings.classifier = Arc::new(classifier))
+    }
+
+    /// Writes the context of the caller's trace into the headers of each attempt, so that the spans of the server belong to it. It is
+    /// called within the span of the call, so `tracing::Span::current()` is that; default nothing is written.
+    ///
+    /// ```
+    /// use http::HeaderValue;
+    /// # fn layer(layer: ringfence_tower::RingfenceLayer) -> ringfence_tower::RingfenceLayer {
+    ///
+    /// // With OpenTelemetry: a propagator that injects the context of `tracing::Span::current()`.
+    /// layer.with_propagator(|headers| {
+    ///     let span = tracing::Span::current().id().map_or(0, |id| id.into_u64());
+    ///     headers.insert("x-span", HeaderValue::from(span));
+    /// })
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_propagator(self, inject: impl Fn(&mut HeaderMap) + Send + Sync + 'static) -> Self {
+        self.set(|settings| settings.propagator = Propagator::new(inject))
+    }
+
+    /// Whether the spans of calls have the key in them, as `ringfence.key`; default no, since a key may well be a secret or the name of
+    /// a person.
+    #[must_use]
+    pub fn with_traced_keys(self, traced: bool) -> Self {
+        self.set(|settings| settings.traces_keys = traced)
     }
 
     /// Wraps a transport, as [`Layer::layer`] does without having to import the trait: a

@@ -90,11 +90,13 @@ mod head;
 mod key;
 mod layer;
 mod probe;
+mod propagate;
 mod retry;
 mod service;
 mod settings;
 mod transport;
 mod uri;
+mod watch;
 
 pub use ringfence_core::RequestTags;
 pub use ringfence_policy::RoutingKey;

@@ -9,11 +9,13 @@ use std::task::{Context, Poll};
 use http::{Request, Response};
 use ringfence_balancer::Balancer;
 use tower_service::Service;
+use tracing::Instrument as _;
 
 use crate::attempt;
 use crate::body::{RequestBody, ResponseBody};
 use crate::settings::Settings;
 use crate::transport::Transport;
+use crate::watch::Watched;
 
 /// A client of one service, made by [`RingfenceLayer`](crate::RingfenceLayer).
 ///
@@ -105,8 +107,15 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let transport = self.transport.clone();
         let settings = Arc::clone(&self.settings);
+        let watched = Watched::begin(&settings.balancer, &request);
+        let span = watched.as_ref().map(|watched| watched.span());
+        let span = span.filter(|span| !span.is_disabled()).cloned();
+        let answer = attempt::run(transport, settings, request, watched);
         ResponseFuture {
-            inner: Box::pin(attempt::run(transport, settings, request)),
+            inner: match span {
+                None => Box::pin(answer),
+                Some(span) => Box::pin(answer.instrument(span)),
+            },
         }
     }
 }

@@ -10,6 +10,7 @@ use ringfence_policy::{CompiledPolicy, Mode};
 use crate::baseline::{Baseline, Kind};
 use crate::classify::{Classify, DefaultClassifier};
 use crate::key::KeySource;
+use crate::propagate::Propagator;
 use crate::retry::RetryPolicy;
 use crate::transport::{Authority, Origin, Transport};
 
@@ -27,6 +28,9 @@ pub(crate) struct Settings {
     pub(crate) replay_limit: usize,
     pub(crate) authority: Authority,
     pub(crate) classifier: Arc<dyn Classify>,
+    pub(crate) propagator: Propagator,
+    /// Whether traces may have keys in them.
+    pub(crate) traces_keys: bool,
     pub(crate) origins: AttachmentKey<Result<Origin, String>>,
     /// Whether the log knows what does not go together.
     pub(crate) findings_told: Arc<AtomicBool>,
@@ -45,6 +49,8 @@ impl Settings {
             replay_limit: DEFAULT_REPLAY_LIMIT,
             authority: Authority::Instance,
             classifier: Arc::new(DefaultClassifier),
+            propagator: Propagator::default(),
+            traces_keys: false,
             origins: AttachmentKey::unique(),
             findings_told: Arc::default(),
             looked_at: Arc::default(),
@@ -95,6 +101,8 @@ impl fmt::Debug for Settings {
             .field("replay_limit", &self.replay_limit)
             .field("authority", &self.authority)
             .field("classifier", &self.classifier)
+            .field("propagator", &self.propagator)
+            .field("traces_keys", &self.traces_keys)
             .finish_non_exhaustive()
     }
 }

@@ -75,6 +75,7 @@ impl InFlight {
 
     fn begun(seat: Arc<Seat>, slot: Option<TrialSlot>) -> Self {
         let node = &seat.node;
+        node.requests.fetch_add(1, Ordering::Relaxed);
         let slot = match slot {
             None if node.trial.is_on() => node.trial.take_beyond(),
             slot => slot,

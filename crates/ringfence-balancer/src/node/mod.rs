@@ -5,6 +5,7 @@ mod identity;
 mod in_flight;
 mod outcome;
 mod presence;
+mod recent;
 mod reports;
 mod streak;
 mod table;
@@ -30,8 +31,8 @@ pub use self::{
     presence::Presence,
 };
 use self::{
-    attachment::Attachments, presence::Stay, reports::Reporter, streak::Streak, tally::Tally,
-    trial::Trial, withheld::Withholdings,
+    attachment::Attachments, presence::Stay, recent::RecentLoad, reports::Reporter, streak::Streak,
+    tally::Tally, trial::Trial, withheld::Withholdings,
 };
 pub(crate) use self::{
     identity::{NodeIdentity, Seat},
@@ -64,6 +65,9 @@ impl Era {
 pub struct Node {
     identity: NodeIdentity,
     in_flight: AtomicU64,
+    requests: AtomicU64,
+    failures: AtomicU64,
+    recent: RecentLoad,
     streak: Streak,
     era: AtomicU32,
     /// Successes since the last ejection; only counted while they matter.
@@ -84,6 +88,9 @@ impl Node {
         Self {
             identity,
             in_flight: AtomicU64::new(0),
+            requests: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+            recent: RecentLoad::default(),
             streak: Streak::default(),
             era: AtomicU32::new(0),
             successes: AtomicU64::new(0),
@@ -119,6 +126,28 @@ impl Node {
     #[must_use]
     pub fn in_flight(&self) -> u64 {
         self.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// Attempts that were begun since the instance came.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// Those of them that failed.
+    #[must_use]
+    pub fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    /// Attempts of the last while, older ones less.
+    pub(crate) fn recent_load(&self) -> f64 {
+        self.recent.get()
+    }
+
+    /// `left` is what is left of the recent attempts since the last time. Only the balancer's task calls it.
+    pub(crate) fn fold_load(&self, left: f64) {
+        self.recent.fold(self.requests(), left);
     }
 
     /// Whether outlier detection keeps the instance out now.
@@ -191,6 +220,7 @@ impl Node {
     fn record(&self, outcome: Outcome, begun: Era) {
         if let Outcome::Failure(kind) = outcome {
             self.totals.failed(kind);
+            self.failures.fetch_add(1, Ordering::Relaxed);
         }
         // A request that began before an ejection, or during one, says nothing about the time after it.
         if begun.is_ejected() || begun != self.era() {

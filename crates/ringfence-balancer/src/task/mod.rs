@@ -10,6 +10,7 @@ mod policies;
 mod probing;
 mod publishing;
 mod runner;
+mod telling;
 mod warm_ups;
 
 use std::{
@@ -77,6 +78,9 @@ pub(crate) struct Task {
     prepare_at: Option<Instant>,
     prepare_not_before: Option<Instant>,
     fold_at: Instant,
+    counted_at: Instant,
+    /// When the registry told of what waits to be applied.
+    heard_at: Option<Instant>,
     report: TaskReport,
     /// Whether the registry has answered. The last field: when its receivers see it go, the watch
     /// and its sockets are gone.
@@ -132,6 +136,8 @@ impl Task {
             prepare_at: None,
             prepare_not_before: None,
             fold_at: now() + RetryBudget::FOLD_INTERVAL,
+            counted_at: now(),
+            heard_at: None,
             report: TaskReport::default(),
             answered,
             shared,
@@ -186,6 +192,7 @@ impl Task {
     fn deadline(&self) -> Instant {
         [
             Some(self.fold_at),
+            Some(self.counted_at + telling::INTERVAL),
             self.merger.deadline(),
             self.detector.deadline(),
             self.sweep_at,
@@ -207,12 +214,16 @@ impl Task {
             Event::Snapshot(accepted) => {
                 let urgency =
                     changes::urgency(self.shared.cell.load().as_deref(), &accepted.snapshot);
+                self.heard_at.get_or_insert_with(now);
                 if let Some(snapshot) = self.merger.offer(accepted.snapshot, urgency, now()) {
                     self.apply(snapshot, true).await;
+                } else if self.merger.deadline().is_none() {
+                    self.heard_at = None;
                 }
             }
             Event::NoSuchService => {
                 self.merger.clear();
+                self.heard_at.get_or_insert_with(now);
                 self.apply(Arc::new(Snapshot::empty()), false).await;
             }
             // The supervisor logs what its state flips mean.
@@ -225,6 +236,9 @@ impl Task {
         if self.fold_at <= now {
             self.shared.fold_budget();
             self.fold_at = now + RetryBudget::FOLD_INTERVAL;
+        }
+        if self.counted_at + telling::INTERVAL <= now {
+            self.count_load(now);
         }
         if let Some(snapshot) = self.merger.due(now) {
             self.apply(snapshot, true).await;

@@ -9,6 +9,7 @@ use tracing::{debug, info, warn};
 
 use super::{Task, now};
 use crate::node::{News, NodeIdentity, Report, Seat};
+use crate::telemetry::BalancerEvent;
 
 /// Reports judged before the task looks at the registry again.
 const BATCH: usize = 1_024;
@@ -185,6 +186,11 @@ impl Task {
                 self.report.outliers.ejected(cause);
                 self.limit_told = false;
                 info!(%instance, %address, %cause, ?length, times, "instance ejected");
+                self.shared.calls.event(&BalancerEvent::Ejected {
+                    instance,
+                    cause,
+                    length,
+                });
             }
             OutlierDecision::Refused { cause, why } => self.tell_of_refusal(identity, cause, why),
             OutlierDecision::Returned { why, on_trial } => {
@@ -192,6 +198,9 @@ impl Task {
                 self.report.outliers.returned_by_probe += u64::from(by_probe);
                 if changed {
                     info!(%instance, %address, ?why, on_trial, "ejection is over");
+                    self.shared
+                        .calls
+                        .event(&BalancerEvent::Returned { instance, why });
                 }
                 self.ask_again();
             }

@@ -3,6 +3,7 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
+    time::Instant,
 };
 
 use ringfence_core::{RouteKey, RoutePlans, Snapshot, View, ViewConfig};
@@ -14,6 +15,7 @@ use crate::{
     lints::Lints,
     node::{NodeIdentity, Seat},
     published::Published,
+    telemetry::BalancerEvent,
 };
 
 /// Views with more work than this (about one unit for each point or judged member) are built
@@ -46,8 +48,9 @@ impl Task {
         }
         self.ask_again();
         self.welcome(&seats);
+        let heard = self.heard_at.take();
         if self
-            .publish(snapshot, Arc::clone(&seats), service_exists)
+            .publish(snapshot, Arc::clone(&seats), service_exists, heard)
             .await
         {
             mark_presence(previous.unwrap_or(&[]), &seats);
@@ -60,8 +63,13 @@ impl Task {
             return false;
         };
         let snapshot = Arc::clone(state.view.snapshot());
-        self.publish(snapshot, Arc::clone(&state.seats), state.service_exists)
-            .await
+        self.publish(
+            snapshot,
+            Arc::clone(&state.seats),
+            state.service_exists,
+            None,
+        )
+        .await
     }
 
     async fn publish(
@@ -69,6 +77,7 @@ impl Task {
         snapshot: Arc<Snapshot>,
         seats: Arc<[Arc<Seat>]>,
         service_exists: bool,
+        heard: Option<Instant>,
     ) -> bool {
         self.save_the_last(&seats);
         self.damp(&seats);
@@ -96,6 +105,7 @@ impl Task {
             seats: Arc::clone(&seats),
         };
         let build = self.build;
+        let began = now();
         let view = if work > INLINE_WORK {
             let beside = tokio::task::spawn_blocking(move || build(plan));
             beside.await.map_err(|error| error.to_string())
@@ -107,9 +117,11 @@ impl Task {
             Err(error) => {
                 error!(%error, "a view could not be built, the last one stays");
                 self.report.failed_builds += 1;
+                self.shared.calls.event(&BalancerEvent::ViewFailed);
                 return false;
             }
         };
+        let took = now().saturating_duration_since(began);
         // Whoever sees the view finds in the status what the source said of it.
         self.update_report();
         let view = Arc::new(view);
@@ -129,6 +141,7 @@ impl Task {
         if published {
             let moved = self.measure_movement(before.as_ref(), &view).await;
             changes::log(before.as_deref(), &view, moved);
+            self.tell_of_view(before.as_deref(), &view, moved, took, heard);
             if let Some(policy) = is_new {
                 warn_of(&policy);
             }
@@ -244,6 +257,7 @@ mod tests {
             Audit::new(None, tokio::runtime::Handle::current()),
             Observing::new(1),
             crate::shared::Known::default(),
+            None,
         ));
         let (sender, answered) = watch::channel(false);
         let mut task = Task::new(Arc::clone(&shared), supervisor, None, None, sender);

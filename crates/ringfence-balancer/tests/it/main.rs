@@ -26,6 +26,7 @@ mod reload;
 mod slow_start;
 mod start;
 mod support;
+mod telemetry;
 mod together;
 mod told;
 mod trials;

@@ -1,11 +1,12 @@
 use std::{fmt, sync::Arc};
 
 use super::{
-    Basis, KeyMove, KeyShare, MovedRange, WithoutRanges,
+    Basis, KeyMove, MovedRange, WithoutRanges,
     sweep::{self, Piece, Sums, Translation},
 };
 use crate::{
     instance::InstanceId,
+    key_share::KeyShare,
     pool::PoolSpec,
     ring::{HashedKey, NOBODY, Ring},
     view::View,

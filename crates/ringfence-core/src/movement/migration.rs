@@ -5,10 +5,10 @@ use std::{
 };
 
 use super::{
-    Basis, Checkpoint, CheckpointError, KeyShare, MovedRange, RingDiff, WithoutRanges,
-    checkpoint::Counts, sweep::Piece,
+    Basis, Checkpoint, CheckpointError, MovedRange, RingDiff, WithoutRanges, checkpoint::Counts,
+    sweep::Piece,
 };
-use crate::ConfigError;
+use crate::{ConfigError, key_share::KeyShare};
 
 /// How moved ranges are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -4,7 +4,6 @@ mod checkpoint;
 mod diff;
 mod migration;
 mod parts;
-mod share;
 mod sweep;
 mod window;
 
@@ -13,6 +12,5 @@ pub use self::{
     diff::RingDiff,
     migration::{BatchError, Migration, MigrationBatch, MigrationConfig, MigrationProgress},
     parts::{Basis, KeyMove, MovedRange, WithoutRanges},
-    share::KeyShare,
     window::MovementWindow,
 };

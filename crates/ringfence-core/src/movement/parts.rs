@@ -1,7 +1,7 @@
 //! What a movement is told in.
 
-use super::KeyShare;
 use crate::instance::InstanceId;
+use crate::key_share::KeyShare;
 
 /// What the shares of a [`RingDiff`](crate::RingDiff) are measured over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

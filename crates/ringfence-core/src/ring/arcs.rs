@@ -1,7 +1,7 @@
 //! Which parts of the key space belong to whom.
 
 use super::{HashAlgorithm, KeyHash, Ring, RingConfig, SlotTable, native};
-use crate::instance::InstanceId;
+use crate::{instance::InstanceId, key_share::KeyShare};
 
 /// The member of an arc that belongs to nobody.
 pub(crate) const NOBODY: u32 = u32::MAX;
@@ -29,6 +29,53 @@ impl Ring {
             .members
             .binary_search_by(|member| member.id.as_str().cmp(id));
         found.ok().and_then(|place| u32::try_from(place).ok())
+    }
+
+    /// The part of all keys that each member owns, exact; `None` where nothing tells it but keys themselves: with several probes, with
+    /// jump and with rendezvous.
+    ///
+    /// It takes a step for each point of a ring, slot of Maglev's table, or slot and member of slots: for a look from outside, not
+    /// for the path of a request.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    /// use ringfence_core::{Instance, Pool, Ring, RingConfig, Selector, Snapshot};
+    ///
+    /// let instances = ["a", "b", "c"].map(|id| Instance::builder(id, "10.0.0.1:80").build());
+    /// let snapshot = Arc::new(Snapshot::new(instances.into_iter().collect::<Result<Vec<_>, _>>()?));
+    /// let ring = Ring::build(&Pool::select(&snapshot, &Selector::any()), &RingConfig::default());
+    /// let shares = ring.shares().expect("a ring has arcs");
+    /// assert_eq!(shares.len(), 3);
+    /// let sum: u128 = shares.iter().map(|share| share.part()).sum();
+    /// assert_eq!(sum, 1 << 64);
+    /// # Ok::<(), ringfence_core::InstanceError>(())
+    /// ```
+    #[must_use]
+    pub fn shares(&self) -> Option<Vec<KeyShare>> {
+        let (last, arcs) = match (self.last_position(), self.table_size()) {
+            (Some(last), _) => (last, self.arcs(last)),
+            (None, Some(size)) => {
+                let last = u64::from(size).checked_sub(1)?;
+                (
+                    last,
+                    Box::new(self.slots(last)) as Box<dyn Iterator<Item = _>>,
+                )
+            }
+            (None, None) => return None,
+        };
+        let mut parts = vec![0_u128; self.member_count()];
+        let mut begin = 0_u128;
+        for (end, member) in arcs {
+            let end = u128::from(end) + 1;
+            if let Some(part) = parts.get_mut(member as usize) {
+                *part += end - begin;
+            }
+            begin = end;
+        }
+        let whole = u128::from(last) + 1;
+        let shares = parts.into_iter().map(|part| KeyShare::new(part, whole));
+        Some(shares.collect())
     }
 
     /// The last position of its key space, where it is divided into arcs; `None` where neighbouring hashes have nothing in common.

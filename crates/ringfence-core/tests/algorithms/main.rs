@@ -17,4 +17,5 @@ mod parity;
 mod promises;
 mod rendezvous;
 mod salts;
+mod shares;
 mod slots;

@@ -23,7 +23,8 @@ impl Supervisor {
         let drained = self.subscription.poll(cx, mark, round!(self, now));
         let counters = &mut self.status.counters;
         counters.superseded += drained.superseded;
-        counters.watch_errors += drained.errors;
+        counters.watch_errors += drained.errors.total();
+        counters.errors.add(drained.errors);
         counters.watch_restarts += u64::from(drained.closed);
         let heard = drained.newest.is_some();
         if heard {
@@ -68,6 +69,7 @@ impl Supervisor {
             Poll::Ready(Err(error)) => {
                 tracing::debug!(service = %self.service, error = %error, "read failed");
                 self.status.counters.fetch_errors += 1;
+                self.status.counters.errors.count(error.kind());
                 self.status.fetch_error = Some(error);
                 true
             }
@@ -127,6 +129,12 @@ impl Supervisor {
             Verdict::Held { reason, until } => {
                 tracing::warn!(service = %self.service, %reason, "suspicious state held back");
                 counters.held += 1;
+                let by_reason = match reason {
+                    HoldReason::Empty => &mut counters.held_empty,
+                    HoldReason::NoSuchService => &mut counters.held_no_such_service,
+                    HoldReason::MassLoss { .. } => &mut counters.held_mass_loss,
+                };
+                *by_reason += 1;
                 self.reader.on_hold(now, until);
                 self.note_lost(&update.state, Some(now));
             }

@@ -13,7 +13,7 @@ use super::{
     backoff::Backoff,
     ledger::{Mark, Reading},
 };
-use crate::{BoxStream, DiscoveryError, ErrorKind, Update, WatchConfig};
+use crate::{BoxStream, DiscoveryError, ErrorCounts, ErrorKind, Update, WatchConfig};
 
 /// Most items taken from a stream in one go, so that one that is always ready does not starve the reads.
 const DRAIN_LIMIT: usize = 1_024;
@@ -26,7 +26,7 @@ pub(crate) struct Drained {
     /// Updates before the newest.
     pub(crate) superseded: u64,
     /// Errors yielded.
-    pub(crate) errors: u64,
+    pub(crate) errors: ErrorCounts,
     /// Why the watch does not work at the end of this, if it does not.
     pub(crate) failure: Option<Arc<DiscoveryError>>,
     /// The stream was given up.
@@ -37,7 +37,7 @@ pub(crate) struct Drained {
 
 impl Drained {
     fn fail(&mut self, error: DiscoveryError) {
-        self.errors += 1;
+        self.errors.count(error.kind());
         self.failure = Some(Arc::new(error));
     }
 }

@@ -8,6 +8,7 @@ use ringfence_balancer::{Current, Decision, MissingKey, PickError, PickRequest, 
 use ringfence_core::RequestTags;
 use ringfence_policy::{Decides, RequestHead};
 
+use super::trail::Trail;
 use crate::baseline::Kind;
 use crate::key;
 use crate::settings::Settings;
@@ -24,16 +25,16 @@ pub(super) enum Way<S> {
     },
 }
 
-/// Decides by what is known now. `untouched` takes the request if the policy does not decide, and `rule` gets the name of the
+/// Decides by what is known now. `untouched` takes the request if the policy does not decide, and `trail` gets the name of the
 /// rule if it does.
 pub(super) fn decide<S>(
     settings: &Settings,
     head: &mut Parts,
     untouched: &mut Option<S>,
-    rule: &mut Option<Arc<str>>,
+    trail: &mut Trail,
 ) -> Result<Way<S>, PickError> {
     let decided = settings.balancer.read(|current| {
-        let (by, observed) = by_policy(settings, current, head, rule);
+        let (by, observed) = by_policy(settings, current, head, trail);
         if let Some(decision) = by {
             return decision.map(Way::Chosen);
         }
@@ -41,7 +42,7 @@ pub(super) fn decide<S>(
             let observed = observed.map(Box::new);
             return Ok(Way::Untouched { service, observed });
         }
-        let decision = by_baseline(settings, current, head)?;
+        let decision = by_baseline(settings, current, head, trail)?;
         if let Some(suggestion) = observed {
             let actual = decision.instance().id().as_str();
             settings.balancer.observed(&suggestion, Some(actual));
@@ -78,7 +79,7 @@ fn by_policy(
     settings: &Settings,
     current: Current<'_>,
     head: &mut Parts,
-    rule_name: &mut Option<Arc<str>>,
+    trail: &mut Trail,
 ) -> ByPolicy {
     let Some(policy) = current.policy() else {
         return (None, None);
@@ -93,7 +94,11 @@ fn by_policy(
         Decides::BaselineObserved => return (None, Some(current.suggest(&evaluation))),
     }
     let decision = current.pick_by(&evaluation, settings.max_candidates());
-    *rule_name = Some(Arc::clone(evaluation.shared_rule()));
+    *trail.rule() = Some(Arc::clone(evaluation.shared_rule()));
+    if let (Some(watched), Some(source)) = (trail.watched(), evaluation.key_source()) {
+        let key = evaluation.key_bytes().filter(|_| settings.traces_keys);
+        watched.key_source(source, key);
+    }
     let rule = evaluation.rule_index();
     drop(evaluation);
     for name in policy.stripped(rule) {
@@ -106,10 +111,11 @@ fn by_baseline(
     settings: &Settings,
     current: Current<'_>,
     head: &Parts,
+    trail: &mut Trail,
 ) -> Result<Decision, PickError> {
     let request = PickRequest::new().with_max_candidates(settings.max_candidates());
     match settings.baseline.kind {
-        Kind::Routing => by_routing(settings, current, head, request),
+        Kind::Routing => by_routing(settings, current, head, request, trail),
         Kind::RoundRobin => current.pick(&request.with_missing_key(MissingKey::RoundRobin)),
         Kind::LeastRequest => current.pick(&request.with_missing_key(MissingKey::LeastRequest)),
         Kind::P2c | Kind::Untouched => current.pick(&request.with_missing_key(MissingKey::P2c)),
@@ -121,13 +127,21 @@ fn by_routing(
     current: Current<'_>,
     head: &Parts,
     request: PickRequest<'_>,
+    trail: &mut Trail,
 ) -> Result<Decision, PickError> {
     let longest = settings.balancer.config().max_key_len();
     let key = key::find(&settings.keys, head, longest);
     let mut request = request;
-    if let Some(key) = &key {
+    if let Some((key, source)) = &key {
         let bytes: &[u8] = key.borrow();
         request = request.with_key(bytes);
+        if let Some(watched) = trail.watched() {
+            let is_key = bytes.len() <= longest;
+            watched.key_source(
+                source,
+                Some(bytes).filter(|_| is_key && settings.traces_keys),
+            );
+        }
     }
     if let Some(tags) = head.extensions.get::<RequestTags>() {
         request = request.with_tags(tags);

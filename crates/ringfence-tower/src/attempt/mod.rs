@@ -35,6 +35,7 @@ use crate::error::{Error, ErrorKind};
 use crate::retry::{Idempotent, RetryPolicy};
 use crate::settings::Settings;
 use crate::transport::Transport;
+use crate::watch::Watched;
 use crate::{RoutingKey, deadline};
 
 type Answer<R> = Response<ResponseBody<R>>;
@@ -46,6 +47,7 @@ pub(crate) fn run<S, B>(
     mut transport: S,
     settings: Arc<Settings>,
     request: Request<B>,
+    watched: Option<Box<Watched>>,
 ) -> impl Future<Output = Result<Answer<S::ResponseBody>, S::Error>> + use<S, B>
 where
     S: Transport<B>,
@@ -55,16 +57,21 @@ where
     let deadline = deadline::from_headers(&head.headers);
     let mut in_hand = InHand::new(head, body);
     async move {
-        let mut trail = Trail::default();
+        let mut trail = Trail::of(watched);
         let settings = &*settings;
         let untouched = settings.untouched(&transport);
         let found = start::find(settings, &mut in_hand, untouched, deadline, &mut trail);
-        let (decision, waited) = match found.await? {
-            (Way::Chosen(decision), waited) => (decision, waited),
-            (Way::Untouched { service, observed }, _) => {
+        let (decision, waited) = match found.await {
+            Ok((Way::Chosen(decision), waited)) => (decision, waited),
+            Err(error) => return Err(trail.told_of(error).into()),
+            Ok((Way::Untouched { service, observed }, _)) => {
                 let Some((head, body)) = in_hand.take() else {
-                    return Err(trail.full(settings).into());
+                    let error = trail.full(settings);
+                    return Err(trail.told_of(error).into());
                 };
+                if let Some(watched) = trail.take_watched() {
+                    watched.leave();
+                }
                 let request = Request::from_parts(head, body);
                 // What is decided shall not carry the room for it.
                 let passed = Box::pin(pass(service, settings, request, observed));
@@ -80,7 +87,8 @@ where
             let answer = pin!(call.run(&mut in_hand, &decision, waited, &mut trail));
             until(deadline, answer).await
         };
-        Ok(answer.unwrap_or_else(|| Err(trail.late(settings)))?)
+        let answer = answer.unwrap_or_else(|| Err(trail.late(settings)));
+        answer.map_err(|error| trail.told_of(error).into())
     }
 }
 
@@ -117,7 +125,7 @@ impl<S> Call<'_, S> {
         };
         let idempotent = self.settings.retry.is_idempotent(head);
         // All of them have been read; taken out, they need no copy for a further attempt.
-        trail.decided(decision.pool());
+        trail.decided(decision);
         let extensions = &mut head.extensions;
         extensions.remove::<RoutingKey>();
         if !extensions.is_empty() {
@@ -275,6 +283,9 @@ impl<S> Call<'_, S> {
         S: Transport<B>,
     {
         let (head, body) = response.into_parts();
+        if let Some(watched) = trail.watched() {
+            watched.answered(head.status, &head.headers);
+        }
         let classifier = &self.settings.classifier;
         let tracker = trail.accepted(classifier, &head.headers, verdict);
         let mut body = ResponseBody::new(body, tracker);

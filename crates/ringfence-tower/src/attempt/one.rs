@@ -120,6 +120,7 @@ impl<S> Call<'_, S> {
             .prepare(&mut head, target)
             .map_err(Failed::Rejected)?;
         mark(&mut head, trail.seen());
+        self.settings.propagator.inject(&mut head.headers);
         if let (true, Some(deadline)) = (delayed, self.deadline) {
             deadline::write_rest(&mut head.headers, deadline, Instant::now());
         }

@@ -42,14 +42,14 @@ async fn way<S>(
     deadline: Option<Instant>,
     trail: &mut Trail,
 ) -> Result<Found<S>, Error> {
-    let way = decide(settings, head, untouched, trail.rule());
+    let way = decide(settings, head, untouched, trail);
     if !matches!(way, Err(PickError::NotReady { .. })) {
         let way = way.map_err(|error| trail.not_picked(settings, error))?;
         return Ok((way, false));
     }
     let mut ready = Box::pin(settings.balancer.ready());
     let way = match until(deadline, ready.as_mut()).await {
-        Some(Ok(())) => decide(settings, head, untouched, trail.rule()),
+        Some(Ok(())) => decide(settings, head, untouched, trail),
         Some(Err(error)) => Err(error),
         None => return Err(trail.late(settings)),
     };
@@ -80,7 +80,7 @@ async fn admitted<S>(
     drop(decision);
     admit(settings, deadline, trail).await?;
     head.headers = as_it_came;
-    match decide(settings, head, &mut None::<S>, trail.rule()) {
+    match decide(settings, head, &mut None::<S>, trail) {
         // Not without a client to be left untouched.
         Ok(Way::Untouched { .. }) => Err(trail.full(settings)),
         Ok(chosen) => Ok((chosen, waited)),

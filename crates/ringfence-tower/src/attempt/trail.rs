@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::HeaderMap;
-use ringfence_balancer::{Candidate, FailureKind, InFlight, Outcome, Permit, PickError};
+use ringfence_balancer::{Candidate, Decision, FailureKind, InFlight, Outcome, Permit, PickError};
 use ringfence_core::PoolSpec;
 
 use crate::body::Tracker;
@@ -13,11 +13,14 @@ use crate::classify::{Classify, Verdict};
 use crate::error::{BoxError, Causes, Error, ErrorKind, FailedAttempt};
 use crate::settings::Settings;
 use crate::transport::Rejection;
+use crate::watch::Watched;
 
 /// The attempts of a call, the running one included. It outlives the future of the attempts, so
 /// that the end of the time can be put down to the instance that was being waited for.
 #[derive(Default)]
 pub(super) struct Trail {
+    /// The call, where somebody watches it.
+    watched: Option<Box<Watched>>,
     /// Name of the policy's rule, where it decided.
     rule: Option<Arc<str>>,
     /// What the candidates have in common.
@@ -34,6 +37,23 @@ pub(super) struct Trail {
 }
 
 impl Trail {
+    pub(super) fn of(watched: Option<Box<Watched>>) -> Self {
+        Self {
+            watched,
+            ..Self::default()
+        }
+    }
+
+    /// What is told to those who watch the call.
+    pub(super) fn watched(&mut self) -> Option<&mut Watched> {
+        self.watched.as_deref_mut()
+    }
+
+    /// Takes it, for what comes after the attempts.
+    pub(super) fn take_watched(&mut self) -> Option<Box<Watched>> {
+        self.watched.take()
+    }
+
     /// Where the name of the rule goes.
     pub(super) fn rule(&mut self) -> &mut Option<Arc<str>> {
         &mut self.rule
@@ -44,8 +64,11 @@ impl Trail {
         Error::from_pick(error, &settings.service).with_rule(self.rule.take())
     }
 
-    pub(super) fn decided(&mut self, pool: &Arc<PoolSpec>) {
-        self.pool = Some(Arc::clone(pool));
+    pub(super) fn decided(&mut self, decision: &Decision) {
+        self.pool = Some(Arc::clone(decision.pool()));
+        if let Some(watched) = &mut self.watched {
+            watched.decided(decision, self.rule.as_ref());
+        }
     }
 
     pub(super) fn admitted(&mut self, permit: Permit) {
@@ -53,6 +76,9 @@ impl Trail {
     }
 
     pub(super) fn begin(&mut self, attempt: InFlight) {
+        if let Some(watched) = &mut self.watched {
+            watched.attempt(attempt.instance());
+        }
         self.running = Some(attempt);
         self.seen += u32::from(self.sent);
         self.sent = false;
@@ -79,6 +105,9 @@ impl Trail {
     /// The attempt beside the running one goes on in its place. If that one is not over, it is given up, which says nothing
     /// about its instance.
     pub(super) fn overtaken_by(&mut self, other: Self) {
+        if let (Some(watched), Some(running)) = (&mut self.watched, &other.running) {
+            watched.attempt(running.instance());
+        }
         self.running = other.running;
         self.failed.extend(other.failed);
         (self.sent, self.seen) = (other.sent, other.seen);
@@ -87,6 +116,9 @@ impl Trail {
 
     /// The attempt beside the running one is over.
     pub(super) fn joined_by(&mut self, other: Self) {
+        if let Some(watched) = &mut self.watched {
+            watched.attempt_beside();
+        }
         self.failed.extend(other.failed);
         self.seen += u32::from(other.sent);
         self.refusals = self.refusals.max(other.refusals);
@@ -153,6 +185,7 @@ impl Trail {
         let running = self.running.take();
         Tracker::new(running, Arc::clone(classifier), headers, verdict)
             .with_permit(self.permit.take())
+            .watched(self.watched.take())
     }
 
     /// The error that the call ends with.
@@ -170,6 +203,14 @@ impl Trail {
             error = error.with_source(source);
         }
         error.with_attempts(std::mem::take(&mut self.failed))
+    }
+
+    /// The call ends with this error.
+    pub(super) fn told_of(&mut self, error: Error) -> Error {
+        if let Some(watched) = self.watched.take() {
+            watched.failed(&error);
+        }
+        error
     }
 
     /// The transport refused the request; the instance was not asked.

@@ -9,12 +9,13 @@ use std::task::{Context, Poll, ready};
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
-use ringfence_balancer::{FailureKind, InFlight, Outcome, Permit};
+use ringfence_balancer::{CallOutcome, FailureKind, InFlight, Outcome, Permit};
 use ringfence_core::Instance;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::classify::{Classify, GRPC_STATUS, Verdict, is_grpc};
 use crate::error::{Error, ErrorKind, FailedAttempt};
+use crate::watch::Watched;
 
 pin_project! {
     /// The inner client's response body, passed through frame by frame.
@@ -71,6 +72,8 @@ pub(crate) struct Tracker {
     verdict: Verdict,
     /// The call's place among those in flight.
     _permit: Option<Permit>,
+    /// The call, where somebody watches it.
+    watched: Option<Box<Watched>>,
 }
 
 impl Tracker {
@@ -92,6 +95,7 @@ impl Tracker {
             has_data: false,
             verdict,
             _permit: None,
+            watched: None,
         }
     }
 
@@ -99,6 +103,13 @@ impl Tracker {
     #[must_use]
     pub(crate) fn with_permit(mut self, permit: Option<Permit>) -> Self {
         self._permit = permit;
+        self
+    }
+
+    /// Tells of the call when the response is over.
+    #[must_use]
+    pub(crate) fn watched(mut self, watched: Option<Box<Watched>>) -> Self {
+        self.watched = watched;
         self
     }
 
@@ -113,6 +124,9 @@ impl Tracker {
         if trailers.contains_key(GRPC_STATUS) {
             self.status_due = false;
         }
+        if let Some(watched) = &self.watched {
+            watched.trailers(trailers);
+        }
         if self.verdict == Verdict::Success {
             self.verdict = self.classifier.trailers(trailers);
         }
@@ -125,17 +139,28 @@ impl Tracker {
     }
 
     fn ended(self) {
-        let outcome = if self.status_due {
+        if self.status_due {
             // gRPC: a stream that ends without a status was cut off.
-            Outcome::Failure(FailureKind::Reset)
-        } else {
-            outcome(self.verdict)
-        };
-        self.finish(outcome);
+            return self.broken(FailureKind::Reset, CallOutcome::Broken);
+        }
+        let (of_attempt, of_call) = (outcome(self.verdict), call_outcome(self.verdict));
+        self.finish(of_attempt, of_call);
     }
 
-    fn finish(mut self, outcome: Outcome) {
-        self.report(outcome);
+    /// The response ends before its end.
+    fn broken(self, kind: FailureKind, call: CallOutcome) {
+        self.finish(Outcome::Failure(kind), call);
+    }
+
+    fn finish(mut self, attempt: Outcome, call: CallOutcome) {
+        self.report(attempt);
+        self.tell(call);
+    }
+
+    fn tell(&mut self, call: CallOutcome) {
+        if let Some(watched) = self.watched.take() {
+            watched.end(call);
+        }
     }
 
     fn report(&mut self, outcome: Outcome) {
@@ -151,7 +176,9 @@ impl Drop for Tracker {
     fn drop(&mut self) {
         if self.has_data || !self.status_due {
             self.report(outcome(self.verdict));
+            self.tell(call_outcome(self.verdict));
         }
+        self.tell(CallOutcome::Cancelled);
     }
 }
 
@@ -160,6 +187,13 @@ fn outcome(verdict: Verdict) -> Outcome {
         Verdict::Success => Outcome::Success,
         Verdict::Unavailable | Verdict::Failure => Outcome::Failure(FailureKind::Status),
         Verdict::Neutral => Outcome::Neutral,
+    }
+}
+
+fn call_outcome(verdict: Verdict) -> CallOutcome {
+    match verdict {
+        Verdict::Success | Verdict::Neutral => CallOutcome::Success,
+        Verdict::Unavailable | Verdict::Failure => CallOutcome::FailedResponse,
     }
 }
 
@@ -238,7 +272,7 @@ impl<B: Body> Body for ResponseBody<B> {
             let instance = tracker.as_ref().and_then(Tracker::instance);
             let error = this.limit.take().map(|limit| limit.error(instance));
             if let Some(tracker) = tracker {
-                tracker.finish(Outcome::Failure(FailureKind::Timeout));
+                tracker.broken(FailureKind::Timeout, CallOutcome::DeadlineExceeded);
             }
             return Poll::Ready(error.map(Err));
         }
@@ -254,7 +288,7 @@ impl<B: Body> Body for ResponseBody<B> {
             }
             Poll::Ready(Some(Err(_))) => {
                 if let Some(tracker) = this.tracker.take() {
-                    tracker.finish(Outcome::Failure(FailureKind::Reset));
+                    tracker.broken(FailureKind::Reset, CallOutcome::Broken);
                 }
             }
             Poll::Ready(None) => ended(this.tracker),

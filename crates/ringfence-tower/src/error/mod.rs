@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringfence_balancer::PickError;
+use ringfence_balancer::{CallOutcome, PickError};
 use ringfence_core::{Address, Instance, InstanceId};
 
 use crate::classify;
@@ -46,6 +46,27 @@ pub enum ErrorKind {
     ShutDown,
     /// The attempt failed in a way that does not permit another one.
     Transport,
+}
+
+impl ErrorKind {
+    /// What a call ends with that fails so.
+    #[must_use]
+    pub fn outcome(self) -> CallOutcome {
+        match self {
+            Self::NotReady => CallOutcome::NotReady,
+            Self::NoInstances => CallOutcome::NoInstances,
+            Self::NoSuchService => CallOutcome::NoSuchService,
+            Self::KeyRequired => CallOutcome::KeyRequired,
+            Self::Overloaded => CallOutcome::Overloaded,
+            Self::AttemptsExhausted => CallOutcome::AttemptsExhausted,
+            Self::BudgetExhausted => CallOutcome::BudgetExhausted,
+            Self::DeadlineExceeded => CallOutcome::DeadlineExceeded,
+            Self::BadRequest => CallOutcome::BadRequest,
+            Self::Config => CallOutcome::Config,
+            Self::ShutDown => CallOutcome::ShutDown,
+            Self::Transport => CallOutcome::Transport,
+        }
+    }
 }
 
 /// One attempt that failed.

@@ -1,0 +1,142 @@
+use std::{fmt, sync::Arc, time::SystemTime};
+
+use ringfence_core::{Instance, KeyHash};
+use tokio::time::Instant;
+
+use super::{CallEnd, CallOutcome, DecisionSample, calls::Calls, calls::PoolMeter};
+use crate::Decision;
+
+/// A call under way, for those who [observe](crate::Balancer::observe_call) the balancer.
+///
+/// It tells them when it [ends](Self::end); dropped before, the call counts as [cancelled](CallOutcome::Cancelled). Keep it to the end
+/// of the answer.
+///
+/// # Examples
+/// See [`Observer`](super::Observer).
+#[must_use = "the call counts as over when this is dropped"]
+pub struct CallRecord {
+    /// `None` once it is over.
+    calls: Option<Arc<Calls>>,
+    meter: Option<Arc<PoolMeter>>,
+    begun: Instant,
+    attempts: u32,
+    instance: Option<Arc<Instance>>,
+    sample: Option<Box<Sampled>>,
+}
+
+/// What is kept of a call that is looked at.
+#[derive(Default)]
+struct Sampled {
+    epoch: u64,
+    key_hash: Option<KeyHash>,
+    key_source: Option<String>,
+}
+
+impl CallRecord {
+    pub(crate) fn begin(calls: &Arc<Calls>) -> Self {
+        let begun = Instant::now();
+        let is_due = calls.samples.is_due(begun.into_std());
+        Self {
+            calls: Some(Arc::clone(calls)),
+            meter: None,
+            begun,
+            attempts: 0,
+            instance: None,
+            sample: is_due.then(Box::default),
+        }
+    }
+
+    /// The call goes to this pool. `rule` is the name of the policy's rule that decided, if one did.
+    pub fn decided(&mut self, decision: &Decision, rule: Option<&Arc<str>>) {
+        let Some(calls) = &self.calls else {
+            return;
+        };
+        self.meter = Some(calls.of(rule, decision.stage()));
+        if let Some(sample) = &mut self.sample {
+            sample.epoch = decision.epoch();
+            sample.key_hash = decision.key_hash();
+        }
+    }
+
+    /// Whether [`key_source`](Self::key_source) is of use: a few calls alone are shown.
+    #[must_use]
+    pub fn wants_key_source(&self) -> bool {
+        self.sample.is_some()
+    }
+
+    /// Where the key came from, such as `header x-user`. Never the key.
+    pub fn key_source(&mut self, source: impl fmt::Display) {
+        if let Some(sample) = &mut self.sample {
+            sample.key_source = Some(source.to_string());
+        }
+    }
+
+    /// An attempt begins.
+    pub fn attempt(&mut self, instance: &Arc<Instance>) {
+        self.attempts = self.attempts.saturating_add(1);
+        self.instance = Some(Arc::clone(instance));
+    }
+
+    /// An attempt beside another one is over, whose instance is not the last word.
+    pub fn attempt_beside(&mut self) {
+        self.attempts = self.attempts.saturating_add(1);
+    }
+
+    /// Nobody hears of the call: it was none of the balancer's.
+    pub fn leave(mut self) {
+        self.calls = None;
+    }
+
+    /// Attempts that were begun so far.
+    #[must_use]
+    pub fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// The call is over.
+    pub fn end(mut self, outcome: CallOutcome) {
+        self.over(outcome);
+    }
+
+    fn over(&mut self, outcome: CallOutcome) {
+        let Some(calls) = self.calls.take() else {
+            return;
+        };
+        let took = self.begun.elapsed();
+        let meter = self.meter.as_ref().unwrap_or_else(|| calls.none());
+        meter.ended(&CallEnd {
+            outcome,
+            took,
+            attempts: self.attempts,
+            instance: self.instance.as_ref().map(|instance| instance.id()),
+        });
+        if let Some(sample) = self.sample.take() {
+            calls.samples.push(DecisionSample {
+                at: SystemTime::now(),
+                epoch: sample.epoch,
+                pool: meter.label.clone(),
+                key_hash: sample.key_hash,
+                key_source: sample.key_source,
+                instance: self.instance.as_ref().map(|instance| instance.id().clone()),
+                attempts: self.attempts,
+                outcome,
+                took,
+            });
+        }
+    }
+}
+
+impl Drop for CallRecord {
+    fn drop(&mut self) {
+        self.over(CallOutcome::Cancelled);
+    }
+}
+
+impl fmt::Debug for CallRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallRecord")
+            .field("pool", &self.meter.as_ref().map(|meter| &meter.label))
+            .field("attempts", &self.attempts)
+            .finish_non_exhaustive()
+    }
+}

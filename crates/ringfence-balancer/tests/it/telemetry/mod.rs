@@ -1,0 +1,4 @@
+//! What a balancer tells of itself.
+
+mod asked;
+mod observed;
