@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use ringfence_core::{Basis, Instance, Pool, Ring, RingDiff, Selector, Snapshot};
 
-use crate::input::generated;
+use crate::{input::generated, progress::Progress};
 
 /// The part of the keys that each instance has, by id.
 pub(crate) struct Shares {
@@ -15,12 +15,29 @@ pub(crate) struct Shares {
 impl Shares {
     /// Exact, or counted over generated keys.
     pub(crate) fn of(ring: &Arc<Ring>, sample: u64) -> Self {
+        Self::counted(ring, sample, || {})
+    }
+
+    /// The same, telling how far a count is.
+    pub(crate) fn shown(ring: &Arc<Ring>, sample: u64) -> Self {
+        let mut progress = None;
+        Self::counted(ring, sample, || {
+            progress
+                .get_or_insert_with(|| Progress::new("keys", Some(sample)))
+                .step();
+        })
+    }
+
+    fn counted(ring: &Arc<Ring>, sample: u64, mut step: impl FnMut()) -> Self {
         // What everyone has is what comes from nobody.
         let nobody = Pool::select(&Arc::new(Snapshot::empty()), &Selector::any());
         let nobody = Arc::new(Ring::build(&nobody, ring.config()));
         let exact = RingDiff::between(Arc::clone(&nobody), Arc::clone(ring));
         let diff = exact.unwrap_or_else(|_| {
-            let keys = (0..sample).map(|number| generated(0, number));
+            let keys = (0..sample).map(|number| {
+                step();
+                generated(0, number)
+            });
             RingDiff::sampled(nobody, Arc::clone(ring), keys)
         });
         let share = |m: ringfence_core::KeyMove<'_>| Some((m.to?.to_string(), m.share.as_f64()));

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &InspectArgs, out: &mut dyn Write) -> Result<ExitCode, F
     let source = Source::parse(&args.ring.instances)?;
     let reading = source.read(args.ring.service.as_deref())?;
     let (pool, ring) = ring(&reading.fleet, &config);
-    let shares = Shares::of(&ring, args.sample);
+    let shares = Shares::shown(&ring, args.sample);
     let expected = expected(&reading.fleet.instances);
     let evenness = Evenness::of(&shares, &expected);
     let spread = args.keys.as_deref();

@@ -5,9 +5,15 @@
 )]
 
 mod diffing;
+mod explaining;
+mod inspecting;
+mod linting;
+mod papers;
 mod parity;
 mod planning;
+mod reporting;
 mod routing;
 mod simulating;
 mod support;
 mod usage;
+mod watching;

@@ -69,7 +69,7 @@ pub(super) struct Change {
 impl Measured {
     pub(super) fn of(fleet: &Fleet, config: &RingConfig, args: &ReportArgs) -> Self {
         let (pool, ring) = crate::input::ring(fleet, config);
-        let shares = Shares::of(&ring, args.sample);
+        let shares = Shares::shown(&ring, args.sample);
         let expected = expected(&fleet.instances);
         let evenness = Evenness::of(&shares, &expected);
         let rows = (0u32..).zip(pool.iter()).map(|(member, instance)| Row {
