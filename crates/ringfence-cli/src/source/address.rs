@@ -220,7 +220,6 @@ impl fmt::Display for RegistryAddress {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "these are tests")]
 mod tests {
     use super::*;
 

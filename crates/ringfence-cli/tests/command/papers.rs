@@ -90,6 +90,30 @@ fn the_manual_has_a_page_for_each_command() {
 }
 
 #[test]
+fn the_guide_has_a_section_for_each_command_and_all_exit_codes() {
+    let guide = include_str!("../../../ringfence/src/guide/command.md");
+    let sections: Vec<&str> = guide
+        .lines()
+        .filter_map(|line| line.strip_prefix("# "))
+        .collect();
+    for command in COMMANDS {
+        let has = |section: &&str| section.split(' ').any(|word| word == command);
+        assert_eq!(
+            sections.iter().filter(|section| has(section)).count(),
+            1,
+            "{command}"
+        );
+    }
+    let help = Folder::new().run("--help").done();
+    for code in 0..=3 {
+        assert!(
+            guide.contains(&format!("\n| {code} | ")) && help.contains(&format!("\n  {code}  ")),
+            "{code}"
+        );
+    }
+}
+
+#[test]
 fn there_are_colours_only_where_they_are_wanted() {
     let folder = Folder::new();
     folder.write("fleet.yaml", SHOP);

@@ -1,6 +1,7 @@
 //! Guides: how the parts work together. There is nothing here to call.
 
 pub mod algorithms;
+pub mod command;
 pub mod config;
 pub mod health;
 pub mod load;

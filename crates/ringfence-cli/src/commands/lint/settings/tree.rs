@@ -142,7 +142,6 @@ impl<'de> Visitor<'de> for TreeVisitor {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "these are tests")]
 mod tests {
     use super::*;
 
