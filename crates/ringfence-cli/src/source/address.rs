@@ -2,16 +2,9 @@
 
 use std::{env, fmt};
 
-use percent_encoding::percent_decode_str;
 use ringfence_core::did_you_mean;
 
-/// Which registry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Consul,
-    Nacos,
-    Etcd,
-}
+use super::kind::{Kind, decoded, options};
 
 /// `KIND[+https]://HOST[:PORT][,HOST...]/[NAMESPACE/][GROUP/]SERVICE[?NAME=VALUE&...]`
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,51 +18,6 @@ pub(crate) struct RegistryAddress {
     /// Empty where it is not in the address.
     pub(crate) service: String,
     pub(crate) options: Vec<(String, String)>,
-}
-
-impl Kind {
-    const ALL: [Self; 3] = [Self::Consul, Self::Nacos, Self::Etcd];
-
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Consul => "consul",
-            Self::Nacos => "nacos",
-            Self::Etcd => "etcd",
-        }
-    }
-
-    fn default_port(self) -> u16 {
-        match self {
-            Self::Consul => 8500,
-            Self::Nacos => 8848,
-            Self::Etcd => 2379,
-        }
-    }
-
-    /// The variable that says where it is, as the registry's own tools and the examples read it.
-    fn variable(self) -> &'static str {
-        match self {
-            Self::Consul => "CONSUL_HTTP_ADDR",
-            Self::Nacos => "NACOS_SERVER_ADDR",
-            Self::Etcd => "ETCD_ENDPOINTS",
-        }
-    }
-
-    /// How many parts the scope may have.
-    fn most_scopes(self) -> usize {
-        match self {
-            Self::Consul | Self::Etcd => 1,
-            Self::Nacos => 2,
-        }
-    }
-
-    fn options(self) -> &'static [&'static str] {
-        match self {
-            Self::Consul => &["consistency", "filter", "namespace", "partition", "tag"],
-            Self::Nacos => &["cluster"],
-            Self::Etcd => &["codec", "root"],
-        }
-    }
 }
 
 impl RegistryAddress {
@@ -180,32 +128,11 @@ impl RegistryAddress {
     }
 
     /// The values of an option, in the order in which they are given.
+    #[cfg(any(test, feature = "consul", feature = "nacos", feature = "etcd"))]
     pub(crate) fn option<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let options = self.options.iter().filter(move |(given, _)| given == name);
         options.map(|(_, value)| value.as_str())
     }
-}
-
-fn options(kind: Kind, query: &str) -> Result<Vec<(String, String)>, String> {
-    let mut options = Vec::new();
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let known = kind.options();
-        if !known.contains(&name) {
-            let hint = did_you_mean(name, known.iter().copied());
-            return Err(format!("no option `{name}` of {}{hint}", kind.as_str()));
-        }
-        if value.is_empty() {
-            return Err(format!("the option `{name}` has no value"));
-        }
-        options.push((name.to_owned(), decoded(value)?));
-    }
-    Ok(options)
-}
-
-fn decoded(text: &str) -> Result<String, String> {
-    let text = percent_decode_str(text).decode_utf8();
-    text.map(Into::into).map_err(|_| "not UTF-8".to_owned())
 }
 
 impl fmt::Display for RegistryAddress {

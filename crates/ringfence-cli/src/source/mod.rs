@@ -1,7 +1,9 @@
 //! Where instances come from: a file, a list, or a service of a registry, named by one text.
 
 mod address;
+#[cfg(any(feature = "consul", feature = "nacos", feature = "etcd"))]
 mod credentials;
+mod kind;
 mod read;
 mod registry;
 
@@ -14,7 +16,8 @@ use ringfence_core::Instance;
 use ringfence_discovery::{Discovery, FileDiscovery, ServiceKey, StaticDiscovery};
 
 pub(crate) use self::{
-    address::{Kind, RegistryAddress},
+    address::RegistryAddress,
+    kind::Kind,
     read::{runtime, warn},
 };
 use crate::{failure::Failure, input::Fleet};

@@ -1,7 +1,9 @@
 //! A client of the registry that an address names.
 
+#[cfg(any(feature = "consul", feature = "nacos", feature = "etcd"))]
 use std::sync::Arc;
 
+#[cfg(any(feature = "consul", feature = "nacos", feature = "etcd"))]
 use ringfence_discovery::ServiceKey;
 
 use super::{Connected, Kind, RegistryAddress};
@@ -16,6 +18,7 @@ pub(super) fn connect(address: &RegistryAddress) -> Result<Connected, Failure> {
 }
 
 /// The service, in the namespace that its source knows.
+#[cfg(any(feature = "consul", feature = "nacos", feature = "etcd"))]
 fn key(address: &RegistryAddress) -> ServiceKey {
     let key = ServiceKey::new(&address.service);
     match address.scope.last() {
@@ -24,6 +27,7 @@ fn key(address: &RegistryAddress) -> ServiceKey {
     }
 }
 
+#[cfg(any(feature = "consul", feature = "nacos", feature = "etcd"))]
 fn wrong(address: &RegistryAddress, fault: impl std::fmt::Display) -> Failure {
     Failure::new(format_args!("{address}: {fault}"))
 }

@@ -3,6 +3,7 @@
 mod findings;
 mod setting_list;
 mod settings;
+mod values;
 
 use std::{io::Write, process::ExitCode};
 

@@ -1,10 +1,9 @@
 //! Which settings there are.
 
-use std::{fmt::Debug, str::FromStr, time::Duration};
-
-use ringfence_core::ConfigError;
-
-use super::settings::Draft;
+use super::{
+    settings::Draft,
+    values::{duration, number, shown, told},
+};
 
 /// One setting: its name, how it is set from a text, and what it is.
 pub(super) struct Setting {
@@ -294,45 +293,3 @@ pub(super) const SETTINGS: &[Setting] = &[
         duration
     ),
 ];
-
-fn told<T>(set: Result<T, ConfigError>) -> Result<T, String> {
-    set.map_err(|error| error.to_string())
-}
-
-/// `Some` stands for what a setting is while it is on.
-fn shown(value: impl Debug) -> String {
-    let text = format!("{value:?}");
-    let inner = text
-        .strip_prefix("Some(")
-        .and_then(|rest| rest.strip_suffix(')'));
-    match (inner, &*text) {
-        (Some(inner), _) => inner.to_owned(),
-        (None, "None") => "off".to_owned(),
-        (None, _) => text,
-    }
-}
-
-fn number<T: FromStr>(text: &str) -> Result<T, String> {
-    let read = text.replace('_', "").parse().ok();
-    read.ok_or_else(|| format!("`{text}` is no whole number of its range"))
-}
-
-/// A number with `ms`, `s`, `m` or `h`.
-fn duration(text: &str) -> Result<Duration, String> {
-    let text = text.trim();
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let (digits, unit) = text.split_at(end);
-    let seconds = match unit.trim() {
-        "ms" => 0.001,
-        "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3_600.0,
-        "" => return Err(format!("`{text}` has no unit: write {text}ms or {text}s")),
-        _ => return Err(format!("`{text}` is no time, such as 200ms, 5s, 2m or 1h")),
-    };
-    let number = digits.parse::<f64>().ok();
-    let duration = number.and_then(|number| Duration::try_from_secs_f64(number * seconds).ok());
-    duration.ok_or_else(|| format!("`{text}` is no time, such as 200ms, 5s, 2m or 1h"))
-}

@@ -217,7 +217,7 @@ fn movement(measured: &Measured) -> String {
          beside the least that had to move by the weights. What moves between instances that did not change is movement in vain.</p>\n",
     );
     if measured.left_out > 0 {
-        let (shown, more) = (measured.changes.len().div_ceil(2), measured.left_out);
+        let (shown, more) = (measured.changes.len() / 2, measured.left_out);
         let _ = writeln!(
             html,
             "<p class=\"faint\">The {shown} largest instances; {more} more are left out (--changes).</p>"
