@@ -1,25 +1,26 @@
 //! How the keys are shared out.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
-use ringfence_core::{Basis, Instance, Pool, Ring, RingDiff, Selector, Snapshot};
+use ringfence_core::{Instance, KeyShare, Ring};
 
 use crate::{input::generated, progress::Progress};
 
 /// The part of the keys that each instance has, by id.
 pub(crate) struct Shares {
-    pub(crate) basis: Basis,
+    /// How many keys were counted; nothing where the shares are exact.
+    pub(crate) sample: Option<u64>,
     of: BTreeMap<String, f64>,
 }
 
 impl Shares {
     /// Exact, or counted over generated keys.
-    pub(crate) fn of(ring: &Arc<Ring>, sample: u64) -> Self {
+    pub(crate) fn of(ring: &Ring, sample: u64) -> Self {
         Self::counted(ring, sample, || {})
     }
 
     /// The same, telling how far a count is.
-    pub(crate) fn shown(ring: &Arc<Ring>, sample: u64) -> Self {
+    pub(crate) fn shown(ring: &Ring, sample: u64) -> Self {
         let mut progress = None;
         Self::counted(ring, sample, || {
             progress
@@ -28,22 +29,30 @@ impl Shares {
         })
     }
 
-    fn counted(ring: &Arc<Ring>, sample: u64, mut step: impl FnMut()) -> Self {
-        // What everyone has is what comes from nobody.
-        let nobody = Pool::select(&Arc::new(Snapshot::empty()), &Selector::any());
-        let nobody = Arc::new(Ring::build(&nobody, ring.config()));
-        let exact = RingDiff::between(Arc::clone(&nobody), Arc::clone(ring));
-        let diff = exact.unwrap_or_else(|_| {
-            let keys = (0..sample).map(|number| {
+    fn counted(ring: &Ring, sample: u64, mut step: impl FnMut()) -> Self {
+        let exact = ring.shares();
+        let is_exact = exact.is_some();
+        let shares = exact.unwrap_or_else(|| {
+            let mut counts = vec![0_u128; ring.member_count()];
+            for number in 0..sample {
                 step();
-                generated(0, number)
-            });
-            RingDiff::sampled(nobody, Arc::clone(ring), keys)
+                let key = generated(0, number);
+                let owner = ring.owner(ring.config().hash_key(key.as_bytes()));
+                let count = owner.and_then(|member| counts.get_mut(member as usize));
+                if let Some(count) = count {
+                    *count += 1;
+                }
+            }
+            let share = |count| KeyShare::new(count, sample.into());
+            counts.into_iter().map(share).collect()
         });
-        let share = |m: ringfence_core::KeyMove<'_>| Some((m.to?.to_string(), m.share.as_f64()));
+        let share = |(member, share): (u32, KeyShare)| {
+            let id = ring.member_id(member)?;
+            Some((id.to_string(), share.as_f64()))
+        };
         Self {
-            basis: diff.basis(),
-            of: diff.moves().filter_map(share).collect(),
+            sample: (!is_exact).then_some(sample),
+            of: (0..).zip(shares).filter_map(share).collect(),
         }
     }
 

@@ -5,7 +5,7 @@ mod told;
 
 use std::{io::Write, process::ExitCode};
 
-use ringfence_core::{Basis, Ring};
+use ringfence_core::Ring;
 use ringfence_policy::RingSettings;
 
 use self::{
@@ -61,9 +61,9 @@ pub(crate) fn run(args: &InspectArgs, out: &mut dyn Write) -> Result<ExitCode, F
         fingerprint: ring.fingerprint().to_string(),
         points: ring.len(),
         capped: ring.is_capped(),
-        shares: match shares.basis {
-            Basis::Sample(_) => "sample",
-            _ => "exact",
+        shares: match shares.sample {
+            Some(_) => "sample",
+            None => "exact",
         },
         cv: evenness.cv,
         max_over_mean: evenness.max_over_mean,

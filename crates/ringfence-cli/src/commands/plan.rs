@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ringfence_core::{Basis, HashAlgorithm, Pool, Ring, RingConfig};
+use ringfence_core::{HashAlgorithm, Pool, Ring, RingConfig};
 use ringfence_policy::RingSettings;
 use serde::Serialize;
 
@@ -67,14 +67,11 @@ pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> Result<ExitCode, Fail
         fingerprint: ring.fingerprint().to_string(),
         points: ring.len(),
         capped: ring.is_capped(),
-        shares: match shares.basis {
-            Basis::Sample(_) => "sample",
-            _ => "exact",
+        shares: match shares.sample {
+            Some(_) => "sample",
+            None => "exact",
         },
-        sample: match shares.basis {
-            Basis::Sample(keys) => Some(keys),
-            _ => None,
-        },
+        sample: shares.sample,
         cv: evenness.cv,
         max_over_mean: evenness.max_over_mean,
         memory_bytes_at_most: memory(&config, &pool, &ring),

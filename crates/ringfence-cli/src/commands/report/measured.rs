@@ -3,8 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use ringfence_core::{
-    Basis, HashAlgorithm, Instance, InstanceId, Pool, Ring, RingConfig, RingDiff, Selector,
-    Snapshot,
+    HashAlgorithm, Instance, InstanceId, Pool, Ring, RingConfig, RingDiff, Selector, Snapshot,
 };
 use ringfence_policy::RingSettings;
 
@@ -28,7 +27,7 @@ pub(super) struct Measured {
     pub(super) settings: RingSettings,
     pub(super) fingerprint: String,
     pub(super) points: usize,
-    pub(super) basis: Basis,
+    pub(super) sample: Option<u64>,
     pub(super) evenness: Evenness,
     pub(super) ring: Arc<Ring>,
     pub(super) rows: Vec<Row>,
@@ -97,7 +96,7 @@ impl Measured {
             settings: RingSettings::from(config),
             fingerprint: ring.fingerprint().to_string(),
             points: ring.len(),
-            basis: shares.basis,
+            sample: shares.sample,
             evenness,
             curve: curve(fleet, config, args.sample),
             changes: changes(fleet, &ring, &shown, args.sample),

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use ringfence_core::Basis;
 use ringfence_policy::RingAlgorithm;
 
 use super::{
@@ -79,9 +78,9 @@ fn facts(about: &About<'_>) -> String {
     let settings: Vec<String> = settings
         .map(|(name, value)| format!("{name} {value}"))
         .collect();
-    let shares = match measured.basis {
-        Basis::Sample(keys) => format!("counted over {keys} generated keys"),
-        _ => "exact".to_owned(),
+    let shares = match measured.sample {
+        Some(keys) => format!("counted over {keys} generated keys"),
+        None => "exact".to_owned(),
     };
     let facts = [
         (
