@@ -69,14 +69,14 @@ pub(crate) fn measure(steady: bool) -> Result<Vec<Row>, Box<dyn Error>> {
         "instructions",
         probes,
     ));
-    rows.push(layer()?);
+    rows.extend(layer()?);
     if !steady {
         rows.extend(calls()?);
     }
     Ok(rows)
 }
 
-fn layer() -> Result<Row, Box<dyn Error>> {
+fn layer() -> Result<Vec<Row>, Box<dyn Error>> {
     let of = |over: Over| {
         let name = over.to_possible_value().ok_or("no such service")?;
         between(4_000, 24_000, |count| {
@@ -90,7 +90,13 @@ fn layer() -> Result<Row, Box<dyn Error>> {
         "instructions above the mock's",
         ours,
     );
-    Ok(row.with_sides(format!("tower's p2c {p2c:.0}")))
+    let row = row.with_sides(format!("tower's p2c {p2c:.0}"));
+    let watched = Row::steady(
+        "metrics and tracing, N=100",
+        "instructions above the layer's, without a subscriber",
+        of(Over::Watched)? - mock - ours,
+    );
+    Ok(vec![row, watched])
 }
 
 fn calls() -> Result<Vec<Row>, Box<dyn Error>> {

@@ -46,6 +46,12 @@ impl Times {
         median(rounds.map(|round| (round[candidate] - round[base]) / (round[peer] - round[base])))
     }
 
+    /// Nanoseconds an operation that a candidate costs above another one, the median of the rounds.
+    pub(crate) fn above(&self, base: usize, candidate: usize) -> f64 {
+        let rounds = self.rounds.iter();
+        median(rounds.map(|round| round[candidate] - round[base]))
+    }
+
     /// Both sides of a ratio.
     pub(crate) fn sides(&self, candidate: usize, peer: usize) -> String {
         format!("{} : {}", time(self.of(candidate)), time(self.of(peer)))

@@ -10,6 +10,7 @@ use std::{
 
 use http::{Request, Response};
 use http_body_util::Empty;
+use ringfence_metrics::Metrics;
 use ringfence_tower::{KeySource, RingfenceLayer, RoutingKey};
 use tower::{Service, balance::p2c::Balance, discover::ServiceList, load::Constant};
 
@@ -87,10 +88,15 @@ pub(crate) fn repeat(over: Over, count: u32) {
     let keys = keys();
     let fleet = Fleet::new(COUNT);
     let layer = RingfenceLayer::new(fleet.balancer.clone()).with_key(KeySource::extension());
+    let metrics = Metrics::new();
+    let watched = Fleet::watched(COUNT, &metrics);
+    let with_metrics =
+        RingfenceLayer::new(watched.balancer.clone()).with_key(KeySource::extension());
     let mut work = match over {
         Over::Mock => calls(Mock, &keys),
         Over::P2c => calls(balanced(), &keys),
         Over::Layer => calls(layer.wrap(Mock), &keys),
+        Over::Watched => calls(with_metrics.wrap(Mock), &keys),
     };
     work(count);
 }
@@ -101,6 +107,8 @@ pub(crate) enum Over {
     Mock,
     P2c,
     Layer,
+    /// The layer, with metrics, and spans that nobody subscribes to.
+    Watched,
 }
 
 pub(crate) fn measure(steady: bool) -> Vec<Row> {
@@ -127,10 +135,14 @@ pub(crate) fn measure(steady: bool) -> Vec<Row> {
     if steady {
         return rows;
     }
+    let metrics = Metrics::new();
+    let watched = Fleet::watched(COUNT, &metrics);
+    let layer = RingfenceLayer::new(watched.balancer.clone()).with_key(KeySource::extension());
     let works = [
         calls(Mock, &keys),
         calls(ours, &keys),
         calls(balanced(), &keys),
+        calls(layer.wrap(Mock), &keys),
     ];
     let times = interleaved(CALLS, works);
     let row = Row::noisy(
@@ -140,5 +152,11 @@ pub(crate) fn measure(steady: bool) -> Vec<Row> {
     );
     let sides = format!("{}, mock {:.1} ns", times.sides(1, 2), times.of(0));
     rows.push(row.at_most(1.5, 0.8).with_sides(sides));
+    let row = Row::noisy(
+        format!("metrics and tracing, N={COUNT}"),
+        "ns a request above the layer's, without a subscriber",
+        times.above(1, 3),
+    );
+    rows.push(row.at_most(150.0, 150.0).with_sides(times.sides(3, 1)));
     rows
 }

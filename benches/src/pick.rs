@@ -10,6 +10,7 @@ use std::{
 use ringfence_balancer::{Balancer, BalancerConfig, PickRequest};
 use ringfence_core::Instance;
 use ringfence_discovery::{MemoryRegistry, ServiceKey};
+use ringfence_metrics::Metrics;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::{
@@ -31,10 +32,15 @@ pub(crate) struct Fleet {
 
 impl Fleet {
     pub(crate) fn new(count: u32) -> Self {
-        Self::with_threads(count, 1)
+        Self::with_threads(count, 1, None)
     }
 
-    fn with_threads(count: u32, threads: usize) -> Self {
+    /// With metrics.
+    pub(crate) fn watched(count: u32, metrics: &Metrics) -> Self {
+        Self::with_threads(count, 1, Some(metrics))
+    }
+
+    fn with_threads(count: u32, threads: usize, metrics: Option<&Metrics>) -> Self {
         let (registry, service) = (MemoryRegistry::new(), ServiceKey::new("bench"));
         registry.replace(&service, (0..count).map(data::instance));
         let mut runtime = Builder::new_multi_thread();
@@ -46,6 +52,10 @@ impl Fleet {
             .expect("in range");
         let balancer = runtime.block_on(async {
             let balancer = Balancer::builder(registry.clone(), service.clone());
+            let balancer = match metrics {
+                Some(metrics) => balancer.with_observer(metrics.clone()),
+                None => balancer,
+            };
             let balancer = balancer.with_config(config).build().expect("in a runtime");
             balancer.ready().await.expect("the registry answers");
             balancer

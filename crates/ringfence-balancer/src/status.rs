@@ -89,6 +89,8 @@ pub struct Status {
     /// How long the registry has been out of contact, once that is too long, a copy from disk is in use or the task is gone;
     /// `None` while it is in contact.
     pub stale_for: Option<Duration>,
+    /// How long ago the registry was last heard; `None` if it never was.
+    pub since_contact: Option<Duration>,
     /// State and counters of the watch, as of the last event or a few seconds ago. Its `provenance` tells whether requests are
     /// served from a live list or from a copy on disk, and how old that was when it came into use.
     pub watch: WatchStatus,
@@ -232,6 +234,8 @@ impl Status {
         };
         let last_contact = report.watch.last_contact.filter(|_| task_gone);
         let out_since = report.watch.stale_since.or(last_contact);
+        let now = Instant::now().into_std();
+        let past = |since| now.saturating_duration_since(since);
         Self {
             service: shared.service.clone(),
             epoch: view.map_or(0, |view| view.epoch()),
@@ -255,8 +259,8 @@ impl Status {
             admitted: shared.admission.admitted(),
             queued: shared.admission.queued(),
             task_gone,
-            stale_for: out_since
-                .map(|since| Instant::now().into_std().saturating_duration_since(since)),
+            stale_for: out_since.map(past),
+            since_contact: report.watch.last_contact.map(past),
             key_findings: state
                 .as_ref()
                 .map(|state| state.lints.found())

@@ -60,6 +60,8 @@ pub use ringfence_core as core;
 pub use ringfence_discovery as discovery;
 #[cfg(feature = "etcd")]
 pub use ringfence_etcd as etcd;
+#[cfg(feature = "metrics")]
+pub use ringfence_metrics as metrics;
 #[cfg(feature = "nacos")]
 pub use ringfence_nacos as nacos;
 pub use ringfence_policy as policy;
@@ -70,10 +72,10 @@ pub use self::{
     balancer::{
         Balancer, BalancerBuilder, BalancerConfig, BoxFuture, BuildError, Candidate,
         ConcurrencyLimits, ConfigError, ConfigFinding, Decision, FailureKind,
-        FailurePercentageConfig, FlapDampingConfig, HealthCheckConfig, InFlight, MissingKey,
-        Outcome, OutlierConfig, Overload, Permit, PickError, PickRequest, Probe, ProbeError,
-        RetryBudgetConfig, SlowStartConfig, StartError, StartPolicy, SuccessRateConfig, TcpProbe,
-        WarmUp,
+        FailurePercentageConfig, FlapDampingConfig, HealthCheckConfig, HotKeysConfig, InFlight,
+        MissingKey, Observer, Outcome, OutlierConfig, Overload, Permit, PickError, PickRequest,
+        Probe, ProbeError, RetryBudgetConfig, SlowStartConfig, StartError, StartPolicy,
+        SuccessRateConfig, TcpProbe, WarmUp,
     },
     core::{
         Address, Attribute, Fallback, HashAlgorithm, HashBalanceFactor, Health, Instance,
@@ -97,6 +99,8 @@ pub use discovery::DiskSnapshots;
 pub use discovery::{FileDiscovery, FileDocument};
 #[cfg(feature = "register")]
 pub use discovery::{Registrar, Registration};
+#[cfg(feature = "metrics")]
+pub use metrics::Metrics;
 #[cfg(feature = "hyper")]
 pub use tower::HttpProbe;
 #[cfg(feature = "tonic")]

@@ -56,6 +56,8 @@ impl Place {
 pub(crate) struct Calls {
     service: ServiceKey,
     observer: Option<Arc<dyn Observer>>,
+    /// That of calls that no policy decides and that go to the first stage: nearly all, where there is no policy.
+    first: OnceLock<Arc<PoolMeter>>,
     places: ArcSwap<Vec<Place>>,
     none: OnceLock<Arc<PoolMeter>>,
     others: OnceLock<Arc<PoolMeter>>,
@@ -71,6 +73,7 @@ impl Calls {
         Self {
             service,
             observer,
+            first: OnceLock::new(),
             places: ArcSwap::default(),
             none: OnceLock::new(),
             others: OnceLock::new(),
@@ -109,7 +112,15 @@ impl Calls {
         self.none.get_or_init(|| self.meter(PoolLabel::none()))
     }
 
+    fn first(&self) -> &Arc<PoolMeter> {
+        self.first
+            .get_or_init(|| self.meter(PoolLabel::new(PoolLabel::DEFAULT_RULE, 0)))
+    }
+
     pub(super) fn of(&self, rule: Option<&Arc<str>>, stage: usize) -> Arc<PoolMeter> {
+        if rule.is_none() && stage == 0 {
+            return Arc::clone(self.first());
+        }
         let places = self.places.load();
         match places.iter().find(|place| place.is(rule, stage)) {
             Some(place) => Arc::clone(&place.meter),
@@ -129,6 +140,9 @@ impl Calls {
     fn add(&self, rule: Option<&Arc<str>>, stage: usize) -> Arc<PoolMeter> {
         let name = rule.map_or(PoolLabel::DEFAULT_RULE, |rule| rule);
         let label = PoolLabel::new(name, stage);
+        if stage == 0 && name == PoolLabel::DEFAULT_RULE {
+            return Arc::clone(self.first());
+        }
         let mut made = None;
         let mut found = None;
         self.places.rcu(|places| {

@@ -169,6 +169,7 @@ impl<T: Clone> HotKeySketch<T> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests begin at some moment")]
 mod tests {
     use std::time::Duration;
 
@@ -196,7 +197,7 @@ mod tests {
                 .wrapping_add(1);
             let draw = state >> 33;
             // A third of them are of five keys, the rest of a hundred thousand.
-            let number = if draw % 3 == 0 {
+            let number = if draw.is_multiple_of(3) {
                 draw % 5
             } else {
                 10 + draw % 100_000

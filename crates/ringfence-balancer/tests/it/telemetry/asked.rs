@@ -158,8 +158,8 @@ async fn a_hot_key_is_found_by_its_hash_and_forgotten_when_it_is_cold() {
     };
     let hash: KeyHash = ask("hot");
     let others: Vec<_> = (0..40_000).map(key).collect();
-    for n in 0..40_000 {
-        ask(if n % 4 == 0 { "hot" } else { &others[n] });
+    for (n, other) in others.iter().enumerate() {
+        ask(if n % 4 == 0 { "hot" } else { other });
     }
     let keys = balancer.hot_keys(3);
     assert_eq!((keys.hottest.len(), keys.hot), (3, 1));

@@ -1,0 +1,238 @@
+//! What is counted as it happens.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+};
+
+use prometheus::{
+    Counter, CounterVec, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter,
+    IntCounterVec, Opts,
+    core::{Collector, Desc},
+    proto::MetricFamily,
+};
+use ringfence_balancer::{
+    BalancerEvent, CallEnd, CallObserver, CallOutcome, PoolLabel, WeakBalancer,
+};
+
+use crate::families::{self as f, Family};
+
+/// From a tenth of a millisecond to ten seconds.
+const CALL_BUCKETS: [f64; 16] = [
+    0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
+    5.0, 10.0,
+];
+/// From ten microseconds to ten seconds.
+const UPDATE_BUCKETS: [f64; 13] = [
+    0.000_01, 0.000_05, 0.000_1, 0.000_5, 0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 2.5, 10.0,
+];
+
+/// Metrics that events raise.
+pub(crate) struct Events {
+    requests: IntCounterVec,
+    duration: HistogramVec,
+    build: HistogramVec,
+    delay: HistogramVec,
+    moved: GaugeVec,
+    moved_total: CounterVec,
+    migration: Option<HistogramVec>,
+    services: Mutex<BTreeMap<String, Service>>,
+}
+
+/// What there is of a service, so that it can go.
+#[derive(Default)]
+struct Service {
+    balancers: Vec<WeakBalancer>,
+    pools: Vec<PoolLabel>,
+}
+
+fn opts(family: &Family) -> Opts {
+    Opts::new(family.name, family.help)
+}
+
+fn histogram(family: &Family, buckets: &[f64]) -> prometheus::Result<HistogramVec> {
+    let opts = HistogramOpts::new(family.name, family.help).buckets(buckets.to_vec());
+    HistogramVec::new(opts, family.labels)
+}
+
+impl Events {
+    pub(crate) fn new() -> prometheus::Result<Self> {
+        Ok(Self {
+            requests: IntCounterVec::new(opts(&f::REQUESTS), f::REQUESTS.labels)?,
+            duration: histogram(&f::DURATION, &CALL_BUCKETS)?,
+            build: histogram(&f::BUILD, &UPDATE_BUCKETS)?,
+            delay: histogram(&f::DELAY, &UPDATE_BUCKETS)?,
+            moved: GaugeVec::new(opts(&f::MOVED), f::MOVED.labels)?,
+            moved_total: CounterVec::new(opts(&f::MOVED_TOTAL), f::MOVED_TOTAL.labels)?,
+            migration: None,
+            services: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn with_aliases(mut self) -> prometheus::Result<Self> {
+        self.migration = Some(histogram(&f::MIGRATION_DURATION, &UPDATE_BUCKETS)?);
+        Ok(self)
+    }
+
+    fn services(&self) -> MutexGuard<'_, BTreeMap<String, Service>> {
+        self.services.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn started(&self, balancer: &WeakBalancer) {
+        let mut services = self.services();
+        let service = services.entry(balancer.service().to_string()).or_default();
+        service.balancers.push(balancer.clone());
+    }
+
+    /// The balancers that are there. The series of services without one go.
+    pub(crate) fn balancers(&self) -> Vec<WeakBalancer> {
+        let mut services = self.services();
+        services.retain(|name, service| {
+            service.balancers.retain(|balancer| !balancer.is_gone());
+            if service.balancers.is_empty() {
+                self.forget(name, service);
+            }
+            !service.balancers.is_empty()
+        });
+        let all = services.values().flat_map(|service| &service.balancers);
+        all.cloned().collect()
+    }
+
+    fn forget(&self, name: &str, service: &Service) {
+        // What was never counted has no series, which is no fault.
+        for pool in &service.pools {
+            let _ = self.duration.remove_label_values(&[name, pool.as_str()]);
+            for outcome in CallOutcome::ALL {
+                let _ = self
+                    .requests
+                    .remove_label_values(&[name, pool.as_str(), outcome.as_str()]);
+            }
+        }
+        let _ = self.build.remove_label_values(&[name]);
+        let _ = self.delay.remove_label_values(&[name]);
+        let _ = self.moved.remove_label_values(&[name]);
+        let _ = self.moved_total.remove_label_values(&[name]);
+        if let Some(migration) = &self.migration {
+            let _ = migration.remove_label_values(&[name, "ok"]);
+            let _ = migration.remove_label_values(&[name, "failed"]);
+        }
+    }
+
+    pub(crate) fn pool(&self, service: String, pool: &PoolLabel) -> Arc<dyn CallObserver> {
+        let mut services = self.services();
+        let known = services.entry(service.clone()).or_default();
+        if !known.pools.contains(pool) {
+            known.pools.push(pool.clone());
+        }
+        Arc::new(PoolCalls {
+            duration: self
+                .duration
+                .with_label_values(&[service.as_str(), pool.as_str()]),
+            outcomes: Default::default(),
+            requests: self.requests.clone(),
+            service,
+            pool: pool.clone(),
+        })
+    }
+
+    pub(crate) fn event(&self, service: &str, event: &BalancerEvent<'_>) {
+        match event {
+            BalancerEvent::ViewPublished { build, change, .. } => {
+                self.build
+                    .with_label_values(&[service])
+                    .observe(build.as_secs_f64());
+                let Some(change) = change else {
+                    return;
+                };
+                if let Some(delay) = change.delay {
+                    self.delay
+                        .with_label_values(&[service])
+                        .observe(delay.as_secs_f64());
+                }
+                let Some(moved) = change.moved_share else {
+                    return;
+                };
+                let gauge: Gauge = self.moved.with_label_values(&[service]);
+                gauge.set(moved.as_f64());
+                let total: Counter = self.moved_total.with_label_values(&[service]);
+                total.inc_by(moved.as_f64());
+                if let (Some(migration), Some(delay)) = (&self.migration, change.delay) {
+                    migration
+                        .with_label_values(&[service, "ok"])
+                        .observe(delay.as_secs_f64());
+                }
+            }
+            BalancerEvent::ViewFailed => {
+                if let Some(migration) = &self.migration {
+                    migration
+                        .with_label_values(&[service, "failed"])
+                        .observe(0.0);
+                }
+            }
+            // Counted by the balancer itself.
+            _ => {}
+        }
+    }
+
+    fn collectors(&self) -> impl Iterator<Item = &dyn Collector> {
+        let all: [&dyn Collector; 6] = [
+            &self.requests,
+            &self.duration,
+            &self.build,
+            &self.delay,
+            &self.moved,
+            &self.moved_total,
+        ];
+        let migration = self
+            .migration
+            .as_ref()
+            .map(|migration| migration as &dyn Collector);
+        all.into_iter().chain(migration)
+    }
+
+    pub(crate) fn descriptions(&self) -> Vec<&Desc> {
+        self.collectors().flat_map(Collector::desc).collect()
+    }
+
+    pub(crate) fn collect(&self) -> Vec<MetricFamily> {
+        let families = self.collectors().flat_map(Collector::collect);
+        families
+            .filter(|family| !family.get_metric().is_empty())
+            .collect()
+    }
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Events").finish_non_exhaustive()
+    }
+}
+
+/// The calls of one pool.
+struct PoolCalls {
+    service: String,
+    pool: PoolLabel,
+    requests: IntCounterVec,
+    duration: Histogram,
+    /// Made when a call first ends so, because most outcomes never come.
+    outcomes: [OnceLock<IntCounter>; CallOutcome::ALL.len()],
+}
+
+impl CallObserver for PoolCalls {
+    fn ended(&self, call: &CallEnd<'_>) {
+        self.duration.observe(call.took.as_secs_f64());
+        let Some(outcome) = self.outcomes.get(call.outcome.index()) else {
+            return;
+        };
+        let counter = outcome.get_or_init(|| {
+            let labels = [
+                self.service.as_str(),
+                self.pool.as_str(),
+                call.outcome.as_str(),
+            ];
+            self.requests.with_label_values(&labels)
+        });
+        counter.inc();
+    }
+}

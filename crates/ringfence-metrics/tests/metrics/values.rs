@@ -1,0 +1,199 @@
+//! The numbers are those of what happened.
+
+use std::time::Duration;
+
+use ringfence_balancer::{Balancer, CallOutcome, PickRequest};
+use ringfence_discovery::{ErrorKind, MemoryRegistry};
+use ringfence_metrics::Metrics;
+use ringfence_testkit::ScriptedDiscovery;
+use tokio::time::sleep;
+
+use crate::support::*;
+
+#[tokio::test(start_paused = true)]
+async fn calls_are_counted_by_pool_and_outcome_with_their_time() {
+    let metrics = Metrics::new();
+    let (_registry, balancer) = fleet(&metrics).await;
+    for n in 0..10 {
+        let outcome = if n < 7 {
+            CallOutcome::Success
+        } else {
+            CallOutcome::DeadlineExceeded
+        };
+        call(&balancer, &format!("k{n}"), outcome);
+    }
+    balancer
+        .observe_call()
+        .expect("observed")
+        .end(CallOutcome::NoInstances);
+    let slow = balancer.observe_call().expect("observed");
+    sleep(Duration::from_millis(30)).await;
+    slow.end(CallOutcome::NotReady);
+    let series = series(&metrics.render());
+    let of = |name: &str| series.get(name).copied();
+    let requests = |pool: &str, outcome: &str| {
+        of(&format!(
+            "ringfence_requests_total{{outcome=\"{outcome}\",pool=\"{pool}\",service=\"order\"}}"
+        ))
+    };
+    assert_eq!(requests("default/0", "success"), Some(7.0));
+    assert_eq!(requests("default/0", "deadline_exceeded"), Some(3.0));
+    assert_eq!(requests("none", "no_instances"), Some(1.0));
+    assert_eq!(
+        requests("default/0", "transport"),
+        None,
+        "no series before the first"
+    );
+    let count = "ringfence_request_duration_seconds_count{pool=\"none\",service=\"order\"}";
+    assert_eq!(of(count), Some(2.0));
+    let bucket = |le: &str| {
+        of(&format!(
+            "ringfence_request_duration_seconds_bucket{{pool=\"none\",service=\"order\",le=\"{le}\"}}"
+        ))
+    };
+    assert_eq!((bucket("0.025"), bucket("0.05")), (Some(1.0), Some(2.0)));
+    assert_eq!(of("ringfence_picks_total{service=\"order\"}"), Some(10.0));
+    assert_eq!(
+        of("ringfence_attempt_failures_total{kind=\"status\",service=\"order\"}"),
+        Some(3.0)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_state_is_that_of_the_moment() {
+    let metrics = Metrics::new().with_instances(10);
+    let (registry, balancer) = fleet(&metrics).await;
+    let decision = balancer
+        .pick(&PickRequest::new().with_key("k"))
+        .expect("an owner");
+    let running = decision.first().begin();
+    let id = decision.instance().id().clone();
+    let now = series(&metrics.render());
+    assert_eq!(now["ringfence_in_flight{service=\"order\"}"], 1.0);
+    assert_eq!(
+        now[&format!("ringfence_instance_in_flight{{instance=\"{id}\",service=\"order\"}}")],
+        1.0
+    );
+    assert_eq!(now["ringfence_ring_points{service=\"order\"}"], 480.0);
+    assert_eq!(
+        now["ringfence_ring_instances{service=\"order\",state=\"usable\"}"],
+        3.0
+    );
+    assert_eq!(
+        (
+            now["ringfence_up{service=\"order\"}"],
+            now["ringfence_stale{service=\"order\"}"]
+        ),
+        (1.0, 0.0)
+    );
+    let skew = now["ringfence_arc_skew_ratio{service=\"order\"}"];
+    assert!((1.0..1.5).contains(&skew), "{skew}");
+    drop(running);
+
+    registry.register("order", instance(7));
+    settle().await;
+    let now = series(&metrics.render());
+    assert_eq!(now["ringfence_in_flight{service=\"order\"}"], 0.0);
+    assert_eq!(
+        now["ringfence_ring_instances{service=\"order\",state=\"known\"}"],
+        4.0
+    );
+    let moved = now["ringfence_ring_moved_ratio{service=\"order\"}"];
+    assert!((0.1..0.4).contains(&moved), "{moved}");
+    assert_eq!(
+        now["ringfence_ring_moved_ratio_total{service=\"order\"}"],
+        moved
+    );
+    assert_eq!(
+        now["ringfence_instance_changes_total{change=\"added\",service=\"order\"}"],
+        1.0
+    );
+    assert_eq!(
+        now["ringfence_update_delay_seconds_count{service=\"order\"}"],
+        1.0
+    );
+    assert_eq!(
+        now["ringfence_view_build_seconds_count{service=\"order\"}"],
+        2.0
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_registry_that_is_away_shows() {
+    let metrics = Metrics::new();
+    let registry = ScriptedDiscovery::new();
+    registry.push_instances((0..3).map(instance));
+    let balancer = Balancer::builder(registry.clone(), "order").with_observer(metrics.clone());
+    let balancer = balancer.build_ready().await.expect("ready");
+    registry.go_down(ErrorKind::Unavailable);
+    sleep(Duration::from_secs(120)).await;
+    let now = series(&metrics.render());
+    assert_eq!(now["ringfence_stale{service=\"order\"}"], 1.0);
+    assert!(now["ringfence_snapshot_age_seconds{service=\"order\"}"] > 60.0);
+    assert!(now["ringfence_registry_errors_total{kind=\"unavailable\",service=\"order\"}"] > 0.0);
+    assert_eq!(
+        now["ringfence_ring_instances{service=\"order\",state=\"usable\"}"],
+        3.0
+    );
+    drop(balancer);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_held_back_shows_with_its_reason() {
+    let metrics = Metrics::new();
+    let (registry, _balancer) = fleet(&metrics).await;
+    registry.replace("order", []);
+    settle().await;
+    let now = series(&metrics.render());
+    assert_eq!(now["ringfence_holding{service=\"order\"}"], 1.0);
+    assert_eq!(
+        now["ringfence_snapshots_held_total{reason=\"empty\",service=\"order\"}"],
+        1.0
+    );
+    assert_eq!(
+        now["ringfence_snapshots_held_total{reason=\"mass_loss\",service=\"order\"}"],
+        0.0
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_balancers_of_one_service_add_up_and_other_services_have_series_of_their_own() {
+    let metrics = Metrics::new();
+    let registry = MemoryRegistry::new();
+    registry.replace("order", (0..3).map(instance));
+    registry.replace("cart", (0..2).map(instance));
+    let mut balancers = Vec::new();
+    for service in ["order", "order", "cart"] {
+        let balancer = Balancer::builder(registry.clone(), service).with_observer(metrics.clone());
+        balancers.push(balancer.build_ready().await.expect("ready"));
+    }
+    for balancer in &balancers {
+        call(balancer, "k", CallOutcome::Success);
+    }
+    let now = series(&metrics.render());
+    assert_eq!(now["ringfence_picks_total{service=\"order\"}"], 2.0);
+    assert_eq!(
+        now["ringfence_requests_total{outcome=\"success\",pool=\"default/0\",service=\"order\"}"],
+        2.0
+    );
+    assert_eq!(
+        now["ringfence_ring_instances{service=\"order\",state=\"known\"}"],
+        3.0
+    );
+    assert_eq!(now["ringfence_picks_total{service=\"cart\"}"], 1.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_names_are_there_where_they_are_wanted() {
+    let metrics = Metrics::new().with_aliases();
+    let (registry, _balancer) = fleet(&metrics).await;
+    registry.register("order", instance(7));
+    settle().await;
+    let now = series(&metrics.render());
+    assert_eq!(now["ring_size{service=\"order\"}"], 640.0);
+    assert_eq!(
+        now["migration_duration_count{service=\"order\",status=\"ok\"}"],
+        1.0
+    );
+    assert!(!Metrics::new().render().contains("ring_size{"));
+}
