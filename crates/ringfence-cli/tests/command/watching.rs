@@ -1,20 +1,13 @@
 //! `ringfence watch` of files, which change as services do
 
-use std::{
-    io::{BufRead as _, BufReader},
-    process::{Child, Stdio},
-    sync::mpsc::{Receiver, channel},
-    thread,
-    time::Duration,
-};
+use std::time::Duration;
 
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
 use serde_json::Value;
 
-use crate::support::*;
+use crate::{
+    support::*,
+    watch::{Signal, Watch},
+};
 
 fn shop() -> Folder {
     let folder = Folder::new();
@@ -39,68 +32,22 @@ fn one_look_is_golden_in_every_form() {
     }
 }
 
-/// One that runs beside the test.
-struct Watch {
-    child: Child,
-    lines: Receiver<String>,
-}
-
-impl Watch {
-    fn start(folder: &Folder, args: &str) -> Self {
-        let mut command = folder.command(args);
-        let command = command.stdin(Stdio::null()).stdout(Stdio::piped());
-        let mut child = command.stderr(Stdio::piped()).spawn().expect("it starts");
-        let out = BufReader::new(child.stdout.take().expect("piped"));
-        let (sender, lines) = channel();
-        thread::spawn(move || {
-            let lines = out.lines().map_while(Result::ok);
-            lines
-                .take_while(|line| sender.send(line.clone()).is_ok())
-                .count()
-        });
-        Self { child, lines }
-    }
-
-    /// The first object of this event.
-    fn until(&self, event: &str) -> Value {
-        loop {
-            let line = self
-                .lines
-                .recv_timeout(Duration::from_secs(20))
-                .expect("in time");
-            let line: Value = serde_json::from_str(&line).expect("JSON");
-            if line["event"] == event {
-                return line;
-            }
-        }
-    }
-
-    fn end(mut self, signal: Signal) -> Option<i32> {
-        let pid = i32::try_from(self.child.id()).expect("a process id");
-        kill(Pid::from_raw(pid), signal).expect("it runs");
-        self.child.wait().expect("it ends").code()
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        // One that has ended is left alone.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn of(watch: &mut Watch, event: &str) -> Value {
+    watch.until(Duration::from_secs(20), |line| line["event"] == event)
 }
 
 #[test]
 fn changes_are_told_as_they_come_and_a_signal_ends_it_well() {
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let folder = shop();
-        let watch = Watch::start(&folder, "watch --instances fleet.yaml --format json");
-        let first = watch.until("present");
+        let mut watch = Watch::start(folder.command("watch --instances fleet.yaml --format json"));
+        assert!(watch.is_running());
+        let first = of(&mut watch, "present");
         assert_eq!(first["instance"]["id"], "cart-1");
         folder.write("fleet.yaml", SHOP.replace("id: cart-1", "id: cart-9"));
-        assert_eq!(watch.until("removed")["instance"]["id"], "cart-1");
-        assert_eq!(watch.until("added")["instance"]["id"], "cart-9");
-        let moved = watch.until("ring")["ring"]["moved_share"].as_f64();
+        assert_eq!(of(&mut watch, "removed")["instance"]["id"], "cart-1");
+        assert_eq!(of(&mut watch, "added")["instance"]["id"], "cart-9");
+        let moved = of(&mut watch, "ring")["ring"]["moved_share"].as_f64();
         assert!(
             moved.is_some_and(|share| share > 0.2 && share < 0.5),
             "{moved:?}"
@@ -110,14 +57,14 @@ fn changes_are_told_as_they_come_and_a_signal_ends_it_well() {
             SHOP.replace("id: cart-1", "id: cart-9")
                 .replace("weight: 200", "weight: 100"),
         );
-        let changed = watch.until("changed");
+        let changed = of(&mut watch, "changed");
         assert_eq!(changed["instance"]["id"], "cart-2");
         assert_eq!(changed["fields"][0]["to"], "100");
         // A file that is wrong changes nothing and is told.
         folder.write("fleet.yaml", "services: [");
-        let told = watch.until("registry")["registry"].to_string();
+        let told = of(&mut watch, "registry")["registry"].to_string();
         assert!(told.contains("fleet.yaml"), "{told}");
-        assert_eq!(watch.end(signal), Some(0));
+        assert_eq!(watch.end(signal), (Some(0), String::new()));
     }
 }
 

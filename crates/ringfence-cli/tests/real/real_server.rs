@@ -1,6 +1,8 @@
 //! What `ringfence` shows of a service in Consul, Nacos and etcd.
 
 mod running;
+#[path = "../shared/watch.rs"]
+mod watch;
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -12,7 +14,10 @@ use ringfence_tests::{
 };
 use serde_json::{Value, json};
 
-use self::running::{Run, Watch};
+use self::{
+    running::{Run, command},
+    watch::{Signal, Watch},
+};
 
 /// From a change in the registry to the line that tells of it.
 const SEEN: Duration = Duration::from_secs(15);
@@ -40,14 +45,15 @@ async fn joins_and_leaves_are_watched<R: Registry>(url: impl Fn(&R) -> String) {
         registry.put(&order(n)).await.expect("up");
     }
     listed(&registry, 2).await;
-    let mut watch = Watch::start(&format!(
-        "watch --format json --instances {}",
-        url(&registry)
-    ));
-    let present: BTreeSet<String> = [watch.line(SEEN), watch.line(SEEN)]
-        .map(|line| {
-            assert_eq!(line["event"], "present", "{line}");
-            line["instance"]["id"].as_str().expect("an id").to_owned()
+    let args = format!("watch --format json --instances {}", url(&registry));
+    let mut watch = Watch::start(command(&args, &[]));
+    let is_present = |line: &Value| line["event"] == "present";
+    let present: BTreeSet<String> = [(); 2]
+        .map(|()| {
+            watch.until(SEEN, is_present)["instance"]["id"]
+                .as_str()
+                .expect("an id")
+                .to_owned()
         })
         .into();
     assert!(present.iter().eq(["order-1", "order-2"]), "{present:?}");
@@ -74,7 +80,7 @@ async fn joins_and_leaves_are_watched<R: Registry>(url: impl Fn(&R) -> String) {
         "{away}"
     );
     assert!(watch.is_running());
-    let (code, err) = watch.interrupt();
+    let (code, err) = watch.end(Signal::SIGINT);
     assert_eq!((code, err.as_str()), (Some(0), ""));
 }
 
