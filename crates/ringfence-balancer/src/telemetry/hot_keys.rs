@@ -3,8 +3,8 @@ use std::{
     time::Instant,
 };
 
+use crossbeam_queue::ArrayQueue;
 use ringfence_core::{HotKeySketch, HotKeysConfig, InstanceId, KeyHash};
-use tokio::sync::mpsc;
 
 use crate::node::Seat;
 
@@ -35,7 +35,7 @@ pub struct HotKeyStatus {
 }
 
 /// Requests that may wait to be counted.
-const WAITING: usize = 4_096;
+const WAITING: usize = 1_024;
 /// With fewer nothing can be said.
 const ENOUGH: f64 = 100.0;
 
@@ -45,26 +45,16 @@ type Sample = (KeyHash, Arc<Seat>);
 #[derive(Debug)]
 pub(crate) struct HotKeySampler {
     config: HotKeysConfig,
-    sender: mpsc::Sender<Sample>,
-    counted: Mutex<Counted>,
-}
-
-#[derive(Debug)]
-struct Counted {
-    samples: mpsc::Receiver<Sample>,
-    sketch: HotKeySketch<InstanceId>,
+    samples: ArrayQueue<Sample>,
+    sketch: Mutex<HotKeySketch<InstanceId>>,
 }
 
 impl HotKeySampler {
     pub(crate) fn new(config: HotKeysConfig) -> Self {
-        let (sender, samples) = mpsc::channel(WAITING);
         Self {
             config,
-            sender,
-            counted: Mutex::new(Counted {
-                samples,
-                sketch: HotKeySketch::new(&config),
-            }),
+            samples: ArrayQueue::new(WAITING),
+            sketch: Mutex::new(HotKeySketch::new(&config)),
         }
     }
 
@@ -78,20 +68,19 @@ impl HotKeySampler {
     /// Never waits: where too many wait already, this one is left out.
     #[cold]
     pub(crate) fn note(&self, hash: KeyHash, seat: &Arc<Seat>) {
-        let _ = self.sender.try_send((hash, Arc::clone(seat)));
+        let _ = self.samples.push((hash, Arc::clone(seat)));
     }
 
-    fn counted(&self) -> MutexGuard<'_, Counted> {
-        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    fn sketch(&self) -> MutexGuard<'_, HotKeySketch<InstanceId>> {
+        self.sketch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts what waits.
     pub(crate) fn fold(&self, now: Instant) {
-        let mut counted = self.counted();
-        let Counted { samples, sketch } = &mut *counted;
+        let mut sketch = self.sketch();
         // Bounded, whatever comes meanwhile.
         for _ in 0..WAITING {
-            let Ok((hash, seat)) = samples.try_recv() else {
+            let Some((hash, seat)) = self.samples.pop() else {
                 break;
             };
             sketch.note(hash, seat.instance.id().clone(), now);
@@ -100,14 +89,14 @@ impl HotKeySampler {
 
     pub(crate) fn hottest(&self, most: usize, now: Instant) -> HotKeys {
         self.fold(now);
-        let counted = self.counted();
-        let samples = counted.sketch.requests(now);
+        let sketch = self.sketch();
+        let samples = sketch.requests(now);
         let limit = f64::from(self.config.hot_percent()) / 100.0;
         let is_hot = |at_least: f64| samples >= ENOUGH && at_least >= limit;
         // No more than so many can have such a part each.
         let may_be_hot = 100 / usize::from(self.config.hot_percent()).max(1);
-        let all = counted.sketch.hottest(most.max(may_be_hot));
-        drop(counted);
+        let all = sketch.hottest(most.max(may_be_hot));
+        drop(sketch);
         let hot = all.iter().filter(|key| is_hot(key.at_least)).count();
         let status = all.into_iter().take(most).map(|key| HotKeyStatus {
             hash: key.hash,

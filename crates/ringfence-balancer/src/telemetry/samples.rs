@@ -7,8 +7,8 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
+use crossbeam_queue::ArrayQueue;
 use ringfence_core::{InstanceId, KeyHash};
-use tokio::sync::mpsc;
 
 use super::{CallOutcome, PoolLabel};
 
@@ -51,28 +51,18 @@ pub(super) struct Samples {
     since: Instant,
     /// When the next one is due, in milliseconds.
     next: AtomicU64,
-    sender: mpsc::Sender<DecisionSample>,
-    kept: Mutex<Kept>,
-}
-
-#[derive(Debug)]
-struct Kept {
-    ended: mpsc::Receiver<DecisionSample>,
-    samples: VecDeque<DecisionSample>,
+    ended: ArrayQueue<DecisionSample>,
+    kept: Mutex<VecDeque<DecisionSample>>,
 }
 
 impl Samples {
     pub(super) fn new(now: Instant) -> Self {
-        let (sender, ended) = mpsc::channel(DecisionSample::KEPT);
         Self {
             is_on: AtomicBool::new(false),
             since: now,
             next: AtomicU64::new(0),
-            sender,
-            kept: Mutex::new(Kept {
-                ended,
-                samples: VecDeque::new(),
-            }),
+            ended: ArrayQueue::new(DecisionSample::KEPT),
+            kept: Mutex::default(),
         }
     }
 
@@ -99,21 +89,20 @@ impl Samples {
 
     /// Never waits: where nobody has read those before it, it is left out.
     pub(super) fn push(&self, sample: DecisionSample) {
-        let _ = self.sender.try_send(sample);
+        let _ = self.ended.push(sample);
     }
 
     /// Keeps the newest of what came since the last time.
     pub(super) fn fold(&self) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let Kept { ended, samples } = &mut *kept;
         for _ in 0..DecisionSample::KEPT {
-            let Ok(sample) = ended.try_recv() else {
+            let Some(sample) = self.ended.pop() else {
                 break;
             };
-            if samples.len() == DecisionSample::KEPT {
-                samples.pop_front();
+            if kept.len() == DecisionSample::KEPT {
+                kept.pop_front();
             }
-            samples.push_back(sample);
+            kept.push_back(sample);
         }
     }
 
@@ -122,6 +111,6 @@ impl Samples {
         self.is_on.store(true, Ordering::Relaxed);
         self.fold();
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.samples.iter().cloned().collect()
+        kept.iter().cloned().collect()
     }
 }
