@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use ringfence_core::{
-    EnvoyRing, InstanceId, Jump, Ketama, KetamaVariant, Maglev, Nginx, RingConfig, Selector,
-    SlotTable, Slots, Snapshot,
+    EnvoyRing, HostOrder, InstanceId, Jump, Ketama, KetamaVariant, Maglev, Nginx, RingConfig,
+    Selector, SlotTable, Slots, Snapshot,
 };
 
 use super::*;
