@@ -66,14 +66,31 @@ impl Cluster {
     /// When there is no such server.
     pub async fn crash(&mut self, ids: &[&str]) -> Result<(), BoxError> {
         for id in ids {
-            self.running
-                .remove(*id)
-                .ok_or("no such server")?
-                .kill()
-                .await;
+            self.kill(id).await?;
             self.registry
                 .set_health(&self.service, id, Health::Unhealthy)?;
         }
+        Ok(())
+    }
+
+    /// Cuts a server off in the middle of its calls; the registry knows nothing of it.
+    ///
+    /// # Errors
+    /// When there is no such server.
+    pub async fn kill(&mut self, id: &str) -> Result<(), BoxError> {
+        let server = self.running.remove(id).ok_or("no such server")?;
+        server.kill().await;
+        Ok(())
+    }
+
+    /// Takes a server out of the registry and ends it, once its calls are over.
+    ///
+    /// # Errors
+    /// When there is no such server.
+    pub async fn stop(&mut self, id: &str) -> Result<(), BoxError> {
+        let server = self.running.remove(id).ok_or("no such server")?;
+        self.registry.deregister(&self.service, id);
+        server.stop().await;
         Ok(())
     }
 

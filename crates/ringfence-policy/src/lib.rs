@@ -71,7 +71,7 @@ mod trust;
 
 pub use self::{
     audit::{AuditDecision, AuditEvent, AuditQueue, AuditReason, AuditSink},
-    compile::{CompiledPolicy, PolicyWarning},
+    compile::{CompiledPolicy, PlanUse, PolicyWarning},
     context::{KeySecret, PolicyContext},
     document::{
         DocumentVersion, GrayElse, GrayRelease, GrpcMatch, KeyFrom, KeySource, Limits, MissingKey,

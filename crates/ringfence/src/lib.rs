@@ -34,6 +34,7 @@
 //! | `hyper` | yes | what is known of hyper-util's client: which of its failures may hop, its incoming bodies as requests; `HttpProbe` |
 //! | `file` | yes | `FileDiscovery`, a watched YAML or JSON file, and `FileDocument`, a policy in one |
 //! | `disk` | yes | `DiskSnapshots`, copies of lists on disk for starts while the registry is away |
+//! | `admin` | no | the module `admin`: what balancers do, as a page and as JSON, in a service to mount anywhere |
 //! | `tls` | no | TLS in the tonic connector |
 //! | `consul` | no | the module `consul`; needs OpenSSL's headers to build |
 //! | `nacos` | no | the module `nacos` |
@@ -53,6 +54,8 @@
 
 pub mod guide;
 
+#[cfg(feature = "admin")]
+pub use ringfence_admin as admin;
 pub use ringfence_balancer as balancer;
 #[cfg(feature = "consul")]
 pub use ringfence_consul as consul;
@@ -93,6 +96,8 @@ pub use self::{
         RingfenceLayer, RoutingKey, Transport,
     },
 };
+#[cfg(feature = "admin")]
+pub use admin::{Admin, AdminServer, AdminService};
 #[cfg(feature = "disk")]
 pub use discovery::DiskSnapshots;
 #[cfg(feature = "file")]

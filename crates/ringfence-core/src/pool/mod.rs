@@ -1,5 +1,6 @@
 //! The instances of a snapshot that a route may use.
 
+mod conditions;
 mod index;
 mod selector;
 mod shard;

@@ -135,7 +135,7 @@ fn canonical<V: AsRef<str>>(values: impl IntoIterator<Item = V>) -> Box<[Arc<str
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[must_use]
-pub struct Selector(BTreeSet<(Attribute, Match)>);
+pub struct Selector(pub(super) BTreeSet<(Attribute, Match)>);
 
 impl Selector {
     /// No condition: all instances.

@@ -13,6 +13,7 @@ mod tenants;
 #[cfg(test)]
 mod tests;
 mod text;
+mod uses;
 mod warnings;
 mod zone;
 
@@ -21,13 +22,13 @@ use std::fmt;
 use ringfence_core::{Attribute, ConfigError, RingConfig, RoutePlans};
 use xxhash_rust::xxh3::xxh3_64;
 
-pub use self::warnings::PolicyWarning;
 pub(crate) use self::{
     gray::Release, index::RuleIndex, matcher::HeaderCache, rule::CompiledRule, tenants::TenantTable,
 };
 use self::{
     matcher::HeaderNames, names::check_names, plans::PlanTable, text::RegexBudget, zone::LocalZone,
 };
+pub use self::{uses::PlanUse, warnings::PolicyWarning};
 use crate::{Mode, PolicyContext, PolicyDocument, PolicyError, Rule, TagAuthority};
 
 /// A checked policy, ready to decide requests.

@@ -48,6 +48,11 @@ pub(crate) struct HeaderTag {
 }
 
 impl CompiledRule {
+    /// By class, and in each class by release: first that of requests outside of all.
+    pub(super) fn plans(&self) -> &[PlanId] {
+        &self.plans
+    }
+
     /// The plan of requests of a class that are in the release at this place of [`gray`](Self::gray).
     pub(crate) fn plan(&self, class: PlanClass, release: Option<usize>) -> PlanId {
         let width = self.gray.len() + 1;

@@ -1,5 +1,7 @@
 //! Guides: how the parts work together. There is nothing here to call.
 
+#[cfg(feature = "admin")]
+pub mod admin;
 pub mod algorithms;
 pub mod command;
 pub mod config;

@@ -1,0 +1,218 @@
+//! What documents tell, and what they keep to themselves.
+
+use ringfence_admin::Admin;
+use ringfence_balancer::{CallOutcome, PickRequest};
+use ringfence_core::{Instance, RequestTags};
+use serde_json::{Value, json};
+
+use crate::support::{SERVICE, fail_owner, fleet, get, plain, service, until};
+
+fn row<'a>(snapshot: &'a Value, id: &str) -> &'a Value {
+    let mut rows = snapshot["instances"].as_array().expect("a list").iter();
+    rows.find(|row| row["id"] == id)
+        .unwrap_or_else(|| panic!("{id} is not in {snapshot}"))
+}
+
+#[tokio::test]
+async fn each_state_has_its_word() {
+    let (registry, balancer) = plain(5).await;
+    let service = service(&balancer);
+    let ejected = fail_owner(&balancer, "alice");
+    let ids = (1..=5).map(|n| format!("orders-{n}"));
+    let others: Vec<_> = ids.filter(|id| *id != ejected).collect();
+    registry
+        .set_enabled(SERVICE, &others[0], false)
+        .expect("it is there");
+    registry
+        .set_weight(SERVICE, &others[1], 0)
+        .expect("it is there");
+    registry
+        .set_health(SERVICE, &others[2], ringfence_core::Health::Unhealthy)
+        .expect("it is there");
+    let expected = [
+        (&ejected, "ejected"),
+        (&others[0], "disabled"),
+        (&others[1], "drained"),
+        (&others[2], "unhealthy"),
+        (&others[3], "usable"),
+    ];
+    let snapshot = until(&service, "/snapshot", |snapshot| {
+        expected
+            .iter()
+            .all(|(id, state)| row(snapshot, id)["state"] == *state)
+    })
+    .await;
+    assert_eq!(snapshot["counts"]["ejected"], 1);
+    assert_eq!(row(&snapshot, &ejected)["failures"], 5);
+}
+
+#[tokio::test]
+async fn shares_add_up() {
+    let (_registry, balancer) = fleet().await;
+    let service = service(&balancer);
+    let snapshot = get(&service, "/snapshot").await.json();
+    let ring = get(&service, "/ring").await.json();
+    let sum = |rows: &Value, share: &str| -> f64 {
+        rows.as_array()
+            .expect("a list")
+            .iter()
+            .map(|row| row[share].as_f64().expect("a number"))
+            .sum()
+    };
+    assert!((sum(&snapshot["instances"], "ring_share") - 1.0).abs() < 1e-9);
+    assert!((sum(&snapshot["instances"], "weight_share") - 1.0).abs() < 1e-9);
+    assert!((sum(&ring["members"], "share") - 1.0).abs() < 1e-9);
+    assert_eq!(ring["fingerprint"], snapshot["fingerprint"]);
+    assert_eq!(row(&snapshot, "gray-2")["ring_share"], 0.0);
+    assert_eq!(row(&snapshot, "stable-3")["weight_share"], 0.4);
+}
+
+#[tokio::test]
+async fn values_of_tags_are_for_those_who_may_have_them() {
+    let (_registry, balancer) = fleet().await;
+    // A tenant's route is prepared by its first request.
+    let tags = RequestTags::new().with_tenant("acme-secret");
+    let request = PickRequest::new().with_key("a").with_tags(&tags);
+    while balancer.view().is_none_or(|view| view.routes().len() == 0) {
+        let decision = balancer.pick(&request).expect("there is one");
+        assert_eq!(decision.instance().id().as_str(), "stable-1");
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    let documents = [
+        "/state",
+        "/snapshot",
+        "/pools",
+        "/ring",
+        "/explain?path=/cart&header=x-user:a",
+    ];
+    let hidden = service(&balancer);
+    for path in documents {
+        let text = get(&hidden, path).await.text;
+        assert!(!text.contains("acme-secret"), "{path}: {text}");
+    }
+    let pools = get(&hidden, "/pools").await.json();
+    assert!(pools.to_string().contains("tenant=…"), "{pools}");
+    let shown = Admin::new().with_balancer(&balancer).with_tags().service();
+    let snapshot = get(&shown, "/snapshot").await.json();
+    assert_eq!(
+        row(&snapshot, "stable-1")["tags"],
+        json!({ "tenant": "acme-secret" })
+    );
+    assert!(
+        get(&shown, "/pools")
+            .await
+            .text
+            .contains("tenant=acme-secret")
+    );
+}
+
+/// (B63) Names and numbers of what is told are bounded, whatever clients send.
+#[tokio::test]
+async fn no_key_is_told_and_no_answer_grows_with_keys() {
+    let (_registry, balancer) = plain(3).await;
+    let service = service(&balancer);
+    // From here on calls are looked at.
+    get(&service, "/decisions").await;
+    for n in 0..20_000u32 {
+        let key = format!("secret-user-{n}");
+        let decision = balancer
+            .pick(&PickRequest::new().with_key(&key))
+            .expect("there is one");
+        if n % 50 == 0
+            && let Some(mut call) = balancer.observe_call()
+        {
+            call.decided(&decision, None);
+            call.attempt(decision.instance());
+            call.end(CallOutcome::Success);
+        }
+    }
+    let state = get(&service, "/state").await;
+    assert!(!state.text.contains("secret-user"));
+    assert!(state.text.len() < 64 * 1024, "{}", state.text.len());
+    let decisions = get(&service, "/decisions").await.json();
+    let first = &decisions["decisions"][0];
+    assert_eq!(
+        (&first["outcome"], &first["pool"]),
+        (&json!("success"), &json!("default/0")),
+        "{decisions}"
+    );
+    assert_eq!(first["key_hash"].as_str().expect("text").len(), 16);
+    let hot = get(&service, "/hot-keys").await.json();
+    assert_eq!(hot["on"], true);
+    assert!(hot["hottest"].as_array().expect("a list").len() <= 20);
+}
+
+#[tokio::test]
+async fn many_instances_make_no_large_answer() {
+    let (_registry, balancer) = plain(1_500).await;
+    let service = service(&balancer);
+    let snapshot = get(&service, "/snapshot").await.json();
+    assert_eq!(snapshot["truncated"], true);
+    assert_eq!(snapshot["counts"]["instances"], 1_500);
+    assert_eq!(
+        snapshot["instances"].as_array().expect("a list").len(),
+        1_000
+    );
+    let ring = get(&service, "/ring").await;
+    assert_eq!(ring.json()["truncated"], true);
+    assert!(ring.text.len() < 512 * 1024, "{}", ring.text.len());
+}
+
+#[tokio::test]
+async fn a_change_tells_who_came_and_what_moved() {
+    let (registry, balancer) = plain(3).await;
+    let service = service(&balancer);
+    registry.register(
+        SERVICE,
+        Instance::builder("orders-4", "10.9.0.4:80")
+            .build()
+            .expect("legal"),
+    );
+    registry
+        .deregister(SERVICE, "orders-1")
+        .expect("it was there");
+    let ids = |changes: &Value, field: &str| -> Vec<Value> {
+        let all = changes["changes"].as_array().expect("a list").iter();
+        all.flat_map(|change| change[field].as_array().expect("a list").clone())
+            .collect()
+    };
+    let changes = until(&service, "/changes", |changes| {
+        ids(changes, "added") == [json!("orders-4")]
+            && ids(changes, "removed") == [json!("orders-1")]
+    })
+    .await;
+    let all = changes["changes"].as_array().expect("a list").iter();
+    let moved = all
+        .filter_map(|change| change["moved_share"].as_f64())
+        .sum::<f64>();
+    assert!(moved > 0.3, "{changes}");
+}
+
+#[tokio::test]
+async fn the_fallback_order_of_each_rule_is_told() {
+    let (_registry, balancer) = fleet().await;
+    let pools = get(&service(&balancer), "/pools").await.json();
+    let routes = pools["routes"].as_array().expect("a list");
+    let gray = routes
+        .iter()
+        .find(|route| route["uses"][0]["release"] == "v2")
+        .unwrap_or_else(|| panic!("{pools}"));
+    assert_eq!(gray["uses"][0]["rule"], "carts");
+    let stages = gray["stages"].as_array().expect("a list");
+    assert!(stages.len() >= 2, "{gray}");
+    assert!(
+        stages[0]["condition"]
+            .as_str()
+            .expect("text")
+            .contains("version=gray")
+    );
+    assert_eq!(
+        (&stages[0]["members"], &stages[0]["usable"]),
+        (&json!(2), &json!(1))
+    );
+    // The one behind was not looked at.
+    assert_eq!(
+        (&gray["serves"], &stages[1]["members"]),
+        (&json!(0), &Value::Null)
+    );
+}
