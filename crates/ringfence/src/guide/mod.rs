@@ -3,6 +3,7 @@
 #[cfg(feature = "admin")]
 pub mod admin;
 pub mod algorithms;
+pub mod command;
 pub mod config;
 pub mod health;
 pub mod load;
