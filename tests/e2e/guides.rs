@@ -52,10 +52,13 @@ async fn documents_are_what_their_readers_take_them_for() {
     }
     assert!(policies > 6, "{policies}");
     assert_eq!(lists, 1);
-    // Envoy's own.
-    assert_eq!(others.len(), 1, "{others:?}");
-    assert_eq!(others[0].0, "migration_envoy");
-    let _: serde_json::Value = serde_saphyr::from_str(&others[0].1).unwrap();
+    // Settings that the command reads, and Envoy's own.
+    let of: Vec<_> = others.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(of, ["command", "migration_envoy"], "{others:?}");
+    for (name, block) in &others {
+        let parsed = serde_saphyr::from_str::<serde_json::Value>(block);
+        assert!(parsed.is_ok(), "{name}: {parsed:?}");
+    }
 }
 
 #[test]

@@ -24,10 +24,6 @@ impl Candidate {
         }
     }
 
-    pub(crate) fn seat(&self) -> &Arc<Seat> {
-        &self.seat
-    }
-
     /// The instance, as it was in the view of the decision.
     #[must_use]
     pub fn instance(&self) -> &Arc<Instance> {

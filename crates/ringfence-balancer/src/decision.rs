@@ -17,18 +17,44 @@ pub(crate) struct Candidates {
     last_resorts: u8,
 }
 
+/// Candidates that come one after the other.
+#[derive(Default)]
+pub(crate) struct Gathered {
+    first: Option<Candidate>,
+    rest: ArrayVec<Candidate, { MAX_CANDIDATES - 1 }>,
+}
+
+impl Gathered {
+    /// What there is no room for is left out.
+    #[inline]
+    pub(crate) fn push(&mut self, candidate: Candidate) {
+        if self.first.is_none() {
+            self.first = Some(candidate);
+        } else {
+            let _ = self.rest.try_push(candidate);
+        }
+    }
+
+    /// `None` if there is none.
+    #[inline]
+    pub(crate) fn into_candidates(self) -> Option<Candidates> {
+        Some(Candidates {
+            first: self.first?,
+            rest: self.rest,
+            last_resorts: 0,
+        })
+    }
+}
+
 impl Candidates {
     /// `None` if there is none; what there is no room for is left out.
     #[inline]
     pub(crate) fn collect(candidates: impl IntoIterator<Item = Candidate>) -> Option<Self> {
-        let mut candidates = candidates.into_iter();
-        let first = candidates.next()?;
-        let rest = candidates.take(MAX_CANDIDATES - 1).collect();
-        Some(Self {
-            first,
-            rest,
-            last_resorts: 0,
-        })
+        let mut gathered = Gathered::default();
+        for candidate in candidates {
+            gathered.push(candidate);
+        }
+        gathered.into_candidates()
     }
 
     /// Those that are ejected behind the others, as long as there is room.

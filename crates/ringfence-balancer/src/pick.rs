@@ -8,7 +8,7 @@ use ringfence_core::{
 
 use crate::{
     Candidate, MissingKey, PickError, PickRequest,
-    decision::{Candidates, Decision},
+    decision::{Candidates, Decision, Gathered},
     keyless,
     published::Published,
     request::Tags,
@@ -25,17 +25,19 @@ pub(crate) fn pick(
 ) -> Result<Decision, PickError> {
     let number = shared.counters.picks.increment();
     let route = route(shared, published, request);
-    let decision = choose(shared, published, request, &route)?;
-    if HotKeySampler::is_due(number) {
-        note_key(shared, &decision);
+    let decision = choose(shared, published, request, &route);
+    if HotKeySampler::is_due(number)
+        && let Ok(decision) = &decision
+    {
+        note_key(shared, decision);
     }
-    Ok(decision)
+    decision
 }
 
 #[cold]
 fn note_key(shared: &Shared, decision: &Decision) {
     if let (Some(hot_keys), Some(hash)) = (&shared.hot_keys, decision.key_hash) {
-        hot_keys.note(hash, decision.first().seat());
+        hot_keys.note(hash, decision.instance().id());
     }
 }
 
@@ -115,19 +117,26 @@ fn choose(
     let limit = request.candidates(shared.config.max_attempts());
     let limits = shared.config.load_limits();
     let mut overflow = None;
-    let (candidates, key_hash) = match key {
+    let key_hash;
+    let candidates = match key {
         Some(key) => {
             let salt = request.salt();
             let hash = pool.hash_key(key, salt);
+            key_hash = Some(hash.hash());
             let seat = |(pool, member): (&PoolView, u32)| candidate(published, pool, member);
-            let candidates = trials::choose(shared, published, pool, |admitted| {
+            trials::choose(shared, published, pool, |admitted| {
                 let admits = move |pool: &PoolView, member| admitted.admits(pool, member);
                 if !limits.is_any() {
                     return match admitted {
                         // Nearly always, and the shorter way.
                         Admitted::All if chosen.next.is_none() => {
-                            let walk = pool.walk(hash).take(limit);
-                            Candidates::collect(walk.filter_map(|m| candidate(published, pool, m)))
+                            let mut gathered = Gathered::default();
+                            pool.visit_first(hash, limit, |member| {
+                                if let Some(candidate) = candidate(published, pool, member) {
+                                    gathered.push(candidate);
+                                }
+                            });
+                            gathered.into_candidates()
                         }
                         Admitted::All => {
                             Candidates::collect(chosen.walk(key, salt, limit).filter_map(seat))
@@ -155,8 +164,7 @@ fn choose(
                 };
                 let walk = chosen.walk_where(overflow, key, salt, limit, may_more);
                 Candidates::collect(walk.filter_map(seat))
-            });
-            (candidates, Some(hash.hash()))
+            })
         }
         None => {
             let missing_key = request.missing_key();
@@ -167,10 +175,10 @@ fn choose(
                 });
             }
             shared.counters.keyless.increment();
-            let candidates = trials::choose(shared, published, pool, |admitted| {
+            key_hash = None;
+            trials::choose(shared, published, pool, |admitted| {
                 keyless::choose(shared, published, &chosen, missing_key, limit, admitted)
-            });
-            (candidates, None)
+            })
         }
     };
     let Some(mut candidates) = candidates else {

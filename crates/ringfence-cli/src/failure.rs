@@ -7,16 +7,19 @@ use crate::output::printable;
 pub(crate) enum Failure {
     /// One line for the user, with the file and line where there is one.
     Told(String),
+    /// One line for the user: the registry did not answer, or does not know the service.
+    Unreached(String),
     /// Nobody reads the output any more.
     Closed,
 }
 
 impl Failure {
     pub(crate) fn new(message: impl fmt::Display) -> Self {
-        // A message of others may have several lines.
-        let message = message.to_string();
-        let lines: Vec<&str> = message.lines().map(str::trim).collect();
-        Self::Told(printable(&lines.join(" ")))
+        Self::Told(one_line(message))
+    }
+
+    pub(crate) fn unreached(message: impl fmt::Display) -> Self {
+        Self::Unreached(one_line(message))
     }
 
     /// Of a file, and of a line in it.
@@ -30,6 +33,13 @@ impl Failure {
             None => Self::new(format_args!("{name}: {fault}")),
         }
     }
+}
+
+/// A message of others may have several lines.
+fn one_line(message: impl fmt::Display) -> String {
+    let message = message.to_string();
+    let lines: Vec<&str> = message.lines().map(str::trim).collect();
+    printable(&lines.join(" "))
 }
 
 /// That nobody reads the output changes nothing about the verdict.

@@ -1,32 +1,58 @@
 //! How the keys are shared out.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
-use ringfence_core::{Basis, Instance, Pool, Ring, RingDiff, Selector, Snapshot};
+use ringfence_core::{Instance, KeyShare, Ring};
 
-use crate::input::generated;
+use crate::{input::generated, progress::Progress};
 
 /// The part of the keys that each instance has, by id.
 pub(crate) struct Shares {
-    pub(crate) basis: Basis,
+    /// How many keys were counted; nothing where the shares are exact.
+    pub(crate) sample: Option<u64>,
     of: BTreeMap<String, f64>,
 }
 
 impl Shares {
     /// Exact, or counted over generated keys.
-    pub(crate) fn of(ring: &Arc<Ring>, sample: u64) -> Self {
-        // What everyone has is what comes from nobody.
-        let nobody = Pool::select(&Arc::new(Snapshot::empty()), &Selector::any());
-        let nobody = Arc::new(Ring::build(&nobody, ring.config()));
-        let exact = RingDiff::between(Arc::clone(&nobody), Arc::clone(ring));
-        let diff = exact.unwrap_or_else(|_| {
-            let keys = (0..sample).map(|number| generated(0, number));
-            RingDiff::sampled(nobody, Arc::clone(ring), keys)
+    pub(crate) fn of(ring: &Ring, sample: u64) -> Self {
+        Self::counted(ring, sample, || {})
+    }
+
+    /// The same, telling how far a count is.
+    pub(crate) fn shown(ring: &Ring, sample: u64) -> Self {
+        let mut progress = None;
+        Self::counted(ring, sample, || {
+            progress
+                .get_or_insert_with(|| Progress::new("keys", Some(sample)))
+                .step();
+        })
+    }
+
+    fn counted(ring: &Ring, sample: u64, mut step: impl FnMut()) -> Self {
+        let exact = ring.shares();
+        let is_exact = exact.is_some();
+        let shares = exact.unwrap_or_else(|| {
+            let mut counts = vec![0_u128; ring.member_count()];
+            for number in 0..sample {
+                step();
+                let key = generated(0, number);
+                let owner = ring.owner(ring.config().hash_key(key.as_bytes()));
+                let count = owner.and_then(|member| counts.get_mut(member as usize));
+                if let Some(count) = count {
+                    *count += 1;
+                }
+            }
+            let share = |count| KeyShare::new(count, sample.into());
+            counts.into_iter().map(share).collect()
         });
-        let share = |m: ringfence_core::KeyMove<'_>| Some((m.to?.to_string(), m.share.as_f64()));
+        let share = |(member, share): (u32, KeyShare)| {
+            let id = ring.member_id(member)?;
+            Some((id.to_string(), share.as_f64()))
+        };
         Self {
-            basis: diff.basis(),
-            of: diff.moves().filter_map(share).collect(),
+            sample: (!is_exact).then_some(sample),
+            of: (0..).zip(shares).filter_map(share).collect(),
         }
     }
 
@@ -46,6 +72,13 @@ pub(crate) fn expected<'a>(
     let total: f64 = weights.iter().map(|(_, weight)| f64::from(*weight)).sum();
     let share = |(id, weight)| (id, f64::from(weight) / total);
     weights.into_iter().map(share).collect()
+}
+
+/// What a change must move at least: what instances gain by their weights.
+pub(crate) fn ideal(before: &[Instance], after: &[Instance]) -> f64 {
+    let before = expected(before);
+    let gain = |(id, after): (&str, f64)| (after - before.get(id).copied().unwrap_or(0.0)).max(0.0);
+    expected(after).into_iter().map(gain).sum()
 }
 
 /// How far shares are from what the weights promise.

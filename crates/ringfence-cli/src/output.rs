@@ -2,44 +2,71 @@
 
 use std::io::{self, Write};
 
-/// Rows under a header: the first column to the left, the others to the right, as numbers are.
+use anstyle::Style;
+use ringfence_core::Instance;
+
+use crate::color::{BAD, FAINT, HEAD, ODD, paint};
+
+/// Rows under a header: the first columns to the left, the others to the right, as numbers are.
 pub(crate) struct Table {
-    rows: Vec<Vec<String>>,
+    rows: Vec<(Style, Vec<String>)>,
+    left: usize,
 }
 
 impl Table {
     pub(crate) fn new<const N: usize>(header: [&str; N]) -> Self {
         let header = header.map(ToOwned::to_owned);
         Self {
-            rows: vec![header.to_vec()],
+            rows: vec![(HEAD, header.to_vec())],
+            left: 1,
         }
     }
 
-    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(cells.map(|cell| printable(&cell)).to_vec());
+    /// So many columns are texts.
+    pub(crate) fn with_left(mut self, columns: usize) -> Self {
+        self.left = columns;
+        self
     }
 
-    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let columns = self.rows.first().map_or(0, Vec::len);
+    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
+        self.styled_row(Style::new(), cells);
+    }
+
+    pub(crate) fn styled_row<const N: usize>(&mut self, style: Style, cells: [String; N]) {
+        let cells = cells.map(|cell| printable(&cell)).to_vec();
+        self.rows.push((style, cells));
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let columns = self.rows.first().map_or(0, |(_, header)| header.len());
         let cell = |row: &[String], column: usize| row.get(column).cloned().unwrap_or_default();
         let width = |column| {
-            let lengths = self
-                .rows
-                .iter()
-                .map(|row| cell(row, column).chars().count());
+            let lengths = self.rows.iter();
+            let lengths = lengths.map(|(_, row)| cell(row, column).chars().count());
             lengths.max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..columns).map(width).collect();
-        for row in &self.rows {
+        let line = |(style, row): &(Style, Vec<String>)| {
             let mut line = String::new();
             for (column, width) in widths.iter().enumerate() {
                 let text = cell(row, column);
-                line.push_str(&match column {
-                    0 => format!("{text:<width$}"),
-                    _ => format!("  {text:>width$}"),
+                let gap = if column == 0 { "" } else { "  " };
+                line.push_str(&match column < self.left {
+                    true => format!("{gap}{text:<width$}"),
+                    false => format!("{gap}{text:>width$}"),
                 });
             }
-            writeln!(out, "{}", line.trim_end())?;
+            match *style == Style::new() {
+                true => line.trim_end().to_owned(),
+                false => paint(*style, line.trim_end()),
+            }
+        };
+        self.rows.iter().map(line).collect()
+    }
+
+    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        for line in self.lines() {
+            writeln!(out, "{line}")?;
         }
         Ok(())
     }
@@ -66,4 +93,23 @@ pub(crate) fn printable(text: &str) -> String {
 /// A share as per cent.
 pub(crate) fn percent(share: f64) -> String {
     format!("{:.2} %", share * 100.0)
+}
+
+/// In which state the registry has an instance, in one word.
+pub(crate) fn state_of(instance: &Instance) -> &'static str {
+    match instance {
+        i if !i.is_enabled() => "disabled",
+        i if i.weight().is_zero() => "drained",
+        i if !i.is_healthy() => "unhealthy",
+        _ => "usable",
+    }
+}
+
+pub(crate) fn style_of(state: &str) -> Style {
+    match state {
+        "unhealthy" => BAD,
+        "drained" => ODD,
+        "disabled" => FAINT,
+        _ => Style::new(),
+    }
 }

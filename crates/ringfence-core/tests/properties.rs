@@ -4,7 +4,7 @@
     reason = "helpers of tests, where a failure is to end the test"
 )]
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, iter, sync::Arc};
 
 use proptest::prelude::*;
 use ringfence_core::{
@@ -66,6 +66,32 @@ fn keys(rings: [&Ring; 2]) -> Vec<u64> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_first_of_a_walk_are_those_that_are_visited_at_once(
+        fleet in fleet(1..20), out in any::<u32>(), probes in 1..4_u32, raw in any::<u64>(), most in 0..12_usize,
+    ) {
+        let pool = pool_of(fleet);
+        let ring = RingConfig::default().with_probes(probes).expect("in range");
+        let view = View::first(
+            ViewConfig::default().with_ring(ring),
+            RoutePlans::default(),
+            Arc::clone(pool.snapshot()),
+            |place| (out >> (place % 32) & 1 == 1).then_some(Absence::Ejected),
+        );
+        let route = view.resolve(&RequestTags::new().into());
+        let Some((_, pool)) = route.chosen() else {
+            return Ok(());
+        };
+        for raw in [raw, 0, u64::MAX] {
+            let key = KeyHash::from_raw(raw);
+            let mut walk = pool.walk(key);
+            let one_by_one: Vec<u32> = iter::from_fn(|| walk.next()).take(most).collect();
+            let mut at_once = Vec::new();
+            pool.visit_first(key, most, |member| at_once.push(member));
+            prop_assert_eq!(at_once, one_by_one);
+        }
+    }
 
     #[test]
     fn the_order_in_which_instances_are_listed_does_not_matter(

@@ -5,14 +5,16 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::time::Instant;
 
-const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
+use crate::classify::field;
+
+static GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
 /// The specification allows eight digits.
 const MAX_DIGITS: usize = 8;
 const MAX_VALUE: u128 = 99_999_999;
 
 /// Reads `grpc-timeout`; a malformed one counts as absent, as the server will say what it thinks.
 pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Instant> {
-    let timeout = parse(headers.get(GRPC_TIMEOUT)?.as_bytes())?;
+    let timeout = parse(field(headers, &GRPC_TIMEOUT)?.as_bytes())?;
     Instant::now().checked_add(timeout)
 }
 
@@ -20,7 +22,7 @@ pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Instant> {
 pub(crate) fn write_rest(headers: &mut HeaderMap, deadline: Instant, now: Instant) {
     let rest = deadline.saturating_duration_since(now);
     if let Ok(value) = HeaderValue::try_from(format(rest)) {
-        headers.insert(GRPC_TIMEOUT, value);
+        headers.insert(GRPC_TIMEOUT.clone(), value);
     }
 }
 

@@ -6,7 +6,7 @@ use http::uri::PathAndQuery;
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 
 /// Heads up to this size, in bytes, are copied without an allocation.
-const INLINE: usize = 384;
+const INLINE: usize = 256;
 /// Each piece of the copy is preceded by its length, whose highest bit marks a sensitive value.
 const PREFIX: usize = size_of::<u32>();
 const SENSITIVE: u32 = 1 << 31;
@@ -15,7 +15,8 @@ const SENSITIVE: u32 = 1 << 31;
 /// each attempt sets for itself.
 ///
 /// Cloning a `HeaderMap` costs an allocation for the map and one for most of its values; here all
-/// bytes go into one buffer, which lies in the future of the request.
+/// bytes go into one buffer, which lies in the future of the request and is filled there, because moving it would cost more.
+#[derive(Default)]
 pub(crate) struct SavedHead {
     method: Method,
     version: Version,
@@ -33,27 +34,18 @@ enum Pieces {
 }
 
 impl SavedHead {
-    /// `None` for a head that cannot be copied exactly; its request is sent once.
-    pub(crate) fn of(head: &Parts, with_extensions: bool) -> Option<Self> {
-        let path = head.uri.path_and_query().map_or("", PathAndQuery::as_str);
-        let mut pieces = Pieces::with_capacity(size(path, &head.headers));
-        pieces.push(path.as_bytes(), false)?;
-        for (name, value) in &head.headers {
-            pieces.push(name.as_str().as_bytes(), false)?;
-            pieces.push(value.as_bytes(), value.is_sensitive())?;
-        }
+    /// Becomes the copy of a head, once. False for a head that cannot be copied exactly; its request is sent once.
+    #[must_use]
+    pub(crate) fn fill(&mut self, head: &Parts, with_extensions: bool) -> bool {
         // What was taken out of it leaves an empty map behind, whose clone would allocate.
-        let extensions = if with_extensions && !head.extensions.is_empty() {
-            head.extensions.clone()
-        } else {
-            Extensions::new()
-        };
-        Some(Self {
-            method: head.method.clone(),
-            version: head.version,
-            extensions,
-            pieces,
-        })
+        if with_extensions && !head.extensions.is_empty() {
+            self.extensions = head.extensions.clone();
+        }
+        if head.method != Method::GET {
+            self.method = head.method.clone();
+        }
+        self.version = head.version;
+        self.pieces.fill(head).is_some()
     }
 
     /// The head again. `None` if it cannot be made again exactly.
@@ -87,13 +79,25 @@ fn size(path: &str, headers: &HeaderMap) -> usize {
     PREFIX + path.len() + fields
 }
 
+impl Default for Pieces {
+    fn default() -> Self {
+        Self::Inline(ArrayVec::new())
+    }
+}
+
 impl Pieces {
-    fn with_capacity(bytes: usize) -> Self {
-        if bytes <= INLINE {
-            Self::Inline(ArrayVec::new())
-        } else {
-            Self::Heap(Vec::with_capacity(bytes))
+    fn fill(&mut self, head: &Parts) -> Option<()> {
+        let path = head.uri.path_and_query().map_or("", PathAndQuery::as_str);
+        let bytes = size(path, &head.headers);
+        if bytes > INLINE {
+            *self = Self::Heap(Vec::with_capacity(bytes));
         }
+        self.push(path.as_bytes(), false)?;
+        for (name, value) in &head.headers {
+            self.push(name.as_str().as_bytes(), false)?;
+            self.push(value.as_bytes(), value.is_sensitive())?;
+        }
+        Some(())
     }
 
     fn push(&mut self, piece: &[u8], sensitive: bool) -> Option<()> {
@@ -140,8 +144,14 @@ impl<'a> Reader<'a> {
 mod tests {
     use super::*;
 
+    fn copied(head: &Parts, with_extensions: bool) -> Option<Parts> {
+        let mut saved = SavedHead::default();
+        assert!(saved.fill(head, with_extensions), "can be copied");
+        saved.restore()
+    }
+
     fn assert_restored(head: &Parts) {
-        let restored = SavedHead::of(head, true).and_then(|saved| saved.restore());
+        let restored = copied(head, true);
         let restored = restored.expect("can be copied");
         assert_eq!(restored.method, head.method);
         assert_eq!(restored.version, head.version);
@@ -202,9 +212,9 @@ mod tests {
     fn extensions_are_kept_where_they_are_wanted() {
         let mut head = head("/");
         head.extensions.insert(7_u32);
-        let kept = SavedHead::of(&head, true).and_then(|saved| saved.restore());
+        let kept = copied(&head, true);
         assert_eq!(kept.expect("can be copied").extensions.get(), Some(&7_u32));
-        let dropped = SavedHead::of(&head, false).and_then(|saved| saved.restore());
+        let dropped = copied(&head, false);
         assert!(dropped.expect("can be copied").extensions.is_empty());
     }
 }

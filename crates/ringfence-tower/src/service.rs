@@ -110,11 +110,14 @@ where
         let watched = Watched::begin(&settings.balancer, &request);
         let span = watched.as_ref().map(|watched| watched.span());
         let span = span.filter(|span| !span.is_disabled()).cloned();
-        let answer = attempt::run(transport, settings, request, watched);
         ResponseFuture {
             inner: match span {
-                None => Box::pin(answer),
-                Some(span) => Box::pin(answer.instrument(span)),
+                // Made where it is boxed: it is large.
+                None => Box::pin(attempt::run(transport, settings, request, watched)),
+                Some(span) => {
+                    let answer = attempt::run(transport, settings, request, watched);
+                    Box::pin(answer.instrument(span))
+                }
             },
         }
     }

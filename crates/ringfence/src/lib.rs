@@ -56,6 +56,7 @@
 //! [from tonic's `balance_list`](guide::migration_tonic), [from an Envoy sidecar](guide::migration_envoy). Then
 //! [what to look at](guide::operations).
 #![cfg_attr(feature = "admin", doc = "On a page: [the admin page](guide::admin).")]
+//! At a prompt: [the command](guide::command).
 //! The reference: the [policy](guide::policy) field by field,
 //! [algorithms](guide::algorithms), [moved keys](guide::movement), [retries](guide::retries),
 //! [outlier detection](guide::outliers), [health checks and the start](guide::health), [load and connections](guide::load),

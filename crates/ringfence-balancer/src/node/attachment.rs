@@ -179,12 +179,16 @@ pub(super) struct Attachments {
 }
 
 impl Attachments {
+    pub(super) fn get<T: Send + Sync + 'static>(&self, key: &AttachmentKey<T>) -> Option<Arc<T>> {
+        self.shelf.get(key.owner.id)
+    }
+
     pub(super) fn get_or_init<T, F>(&self, key: &AttachmentKey<T>, init: F) -> Arc<T>
     where
         T: Send + Sync + 'static,
         F: FnOnce() -> T,
     {
-        if let Some(value) = self.shelf.get(key.owner.id) {
+        if let Some(value) = self.get(key) {
             return value;
         }
         // The key outlives this call, so the slot is not taken away meanwhile.

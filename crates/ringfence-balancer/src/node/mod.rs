@@ -213,6 +213,12 @@ impl Node {
         self.attachments.get_or_init(key, init)
     }
 
+    /// What a layer keeps with this node, where it is made already.
+    #[must_use]
+    pub fn attached<T: Send + Sync + 'static>(&self, key: &AttachmentKey<T>) -> Option<Arc<T>> {
+        self.attachments.get(key)
+    }
+
     fn era(&self) -> Era {
         Era(self.era.load(Ordering::Acquire))
     }

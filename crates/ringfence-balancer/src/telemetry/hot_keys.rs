@@ -1,12 +1,10 @@
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
 
 use crossbeam_queue::ArrayQueue;
 use ringfence_core::{HotKeySketch, HotKeysConfig, InstanceId, KeyHash};
-
-use crate::node::Seat;
 
 /// The keys with the most requests.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +37,8 @@ const WAITING: usize = 1_024;
 /// With fewer nothing can be said.
 const ENOUGH: f64 = 100.0;
 
-type Sample = (KeyHash, Arc<Seat>);
+/// No node: it would live until somebody counts.
+type Sample = (KeyHash, InstanceId);
 
 /// Looks at one request in sixteen, and lets somebody else count.
 #[derive(Debug)]
@@ -67,8 +66,8 @@ impl HotKeySampler {
 
     /// Never waits: where too many wait already, this one is left out.
     #[cold]
-    pub(crate) fn note(&self, hash: KeyHash, seat: &Arc<Seat>) {
-        let _ = self.samples.push((hash, Arc::clone(seat)));
+    pub(crate) fn note(&self, hash: KeyHash, instance: &InstanceId) {
+        let _ = self.samples.push((hash, instance.clone()));
     }
 
     fn sketch(&self) -> MutexGuard<'_, HotKeySketch<InstanceId>> {
@@ -80,10 +79,10 @@ impl HotKeySampler {
         let mut sketch = self.sketch();
         // Bounded, whatever comes meanwhile.
         for _ in 0..WAITING {
-            let Some((hash, seat)) = self.samples.pop() else {
+            let Some((hash, instance)) = self.samples.pop() else {
                 break;
             };
-            sketch.note(hash, seat.instance.id().clone(), now);
+            sketch.note(hash, instance, now);
         }
     }
 

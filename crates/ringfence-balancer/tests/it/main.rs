@@ -10,6 +10,7 @@ mod bounded;
 mod consistency;
 mod damping;
 mod disk;
+mod explaining;
 mod health;
 mod keyless;
 mod lifecycle;

@@ -54,7 +54,8 @@ async fn a_pick_before_the_first_view_says_what_to_do() {
         "service order is not ready yet (await `ready()` first)"
     );
     let error = balancer.ready().await.expect_err("never ready");
-    assert_eq!(error.to_string(), "service order is not ready after 5s");
+    let expected = "service order is not ready after 5s; discovery last failed with: scripted: the test says so";
+    assert_eq!(error.to_string(), expected);
 }
 
 #[tokio::test(start_paused = true)]

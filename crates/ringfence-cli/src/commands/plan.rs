@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ringfence_core::{Basis, HashAlgorithm, Pool, Ring, RingConfig};
+use ringfence_core::{HashAlgorithm, Pool, Ring, RingConfig};
 use ringfence_policy::RingSettings;
 use serde::Serialize;
 
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> Result<ExitCode, Fail
     let start = Instant::now();
     let (pool, ring) = ring(&fleet, &config);
     let build_time = start.elapsed();
-    let shares = Shares::of(&ring, args.sample);
+    let shares = Shares::shown(&ring, args.sample);
     let expected = expected(&fleet.instances);
     let evenness = Evenness::of(&shares, &expected);
     let is_uneven = args
@@ -67,14 +67,11 @@ pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> Result<ExitCode, Fail
         fingerprint: ring.fingerprint().to_string(),
         points: ring.len(),
         capped: ring.is_capped(),
-        shares: match shares.basis {
-            Basis::Sample(_) => "sample",
-            _ => "exact",
+        shares: match shares.sample {
+            Some(_) => "sample",
+            None => "exact",
         },
-        sample: match shares.basis {
-            Basis::Sample(keys) => Some(keys),
-            _ => None,
-        },
+        sample: shares.sample,
         cv: evenness.cv,
         max_over_mean: evenness.max_over_mean,
         memory_bytes_at_most: memory(&config, &pool, &ring),
@@ -166,17 +163,23 @@ fn advice(
 ) -> Vec<String> {
     let mut advice = Vec::new();
     let algorithm = config.algorithm();
-    let is_own = matches!(algorithm, HashAlgorithm::Ring);
-    if takers <= 3 && !matches!(algorithm, HashAlgorithm::Rendezvous) {
+    if (2..=3).contains(&takers) && !matches!(algorithm, HashAlgorithm::Rendezvous) {
         advice.push(format!(
-            "{takers} instances: where they hardly ever change, rendezvous shares more evenly and needs no memory"
+            "with {takers} instances `--algorithm rendezvous` shares more evenly and needs no points; each look-up takes time by their number"
         ));
     }
     if let Some(bound) = bound.filter(|bound| evenness.max_over_mean > *bound) {
         let max = evenness.max_over_mean;
-        let how = match is_own {
-            true => "; raise points_per_instance or probes",
-            false => "",
+        let how = match algorithm {
+            HashAlgorithm::Ring => "; raise points_per_instance, or probes",
+            HashAlgorithm::EnvoyRing(_) => "; raise min_ring_size",
+            HashAlgorithm::Maglev(_) => "; raise table_size, to a larger prime",
+            HashAlgorithm::Slots(_) => "; give the slots out anew",
+            HashAlgorithm::Nginx(_) | HashAlgorithm::Ketama(_) => {
+                "; its points are fixed, another algorithm is more even"
+            }
+            // Of jump and rendezvous only the sample is uneven.
+            _ => "; a larger --sample may tell otherwise",
         };
         advice.push(format!(
             "one instance has {max:.3} times what its weight promises, more than {bound}{how}"
@@ -188,7 +191,7 @@ fn advice(
             _ => "max_ring_points",
         };
         advice.push(format!(
-            "the points are scaled down to {limit}, so a change of one weight can move keys of others"
+            "the points are scaled down to {limit}, so that a change of one weight can move keys of others; raise {limit} or lower the weights"
         ));
     }
     match algorithm {

@@ -1,5 +1,5 @@
 use std::{
-    io::{self, Write},
+    io::{self, IsTerminal as _, Write},
     process::ExitCode,
 };
 
@@ -11,6 +11,7 @@ use crate::{
     failure::Failure,
     input::{Algorithm, Fleet, Keys, check_stdin, ring},
     output::printable,
+    progress::Progress,
 };
 
 pub(crate) fn run(args: &RouteArgs, out: &mut dyn Write) -> Result<ExitCode, Failure> {
@@ -23,7 +24,20 @@ pub(crate) fn run(args: &RouteArgs, out: &mut dyn Write) -> Result<ExitCode, Fai
     let mut keys = Keys::open(&args.keys)?;
     let mut sink = Sink::new(args, &pool, out)?;
     let mut walk = Vec::with_capacity(1 + usize::from(args.walk));
-    while let Some(key) = keys.next()? {
+    // Where rows go to the same terminal, they are the progress.
+    let is_seen = io::stdout().is_terminal();
+    let mut progress = (!is_seen).then(|| Progress::new("keys", None));
+    loop {
+        // Who writes keys into a pipe one by one waits for their owners.
+        if keys.must_read() {
+            sink.flush()?;
+        }
+        let Some(key) = keys.next()? else {
+            break;
+        };
+        if let Some(progress) = &mut progress {
+            progress.step();
+        }
         walk.clear();
         walk.extend(owners(&ring, key, &usable).take(1 + usize::from(args.walk)));
         let ids = walk.iter().filter_map(|&member| pool.instance(member));
@@ -146,10 +160,17 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    fn finish(self) -> Result<ExitCode, Failure> {
-        if let Self::Csv { mut writer, .. } = self {
-            writer.flush()?;
+    fn flush(&mut self) -> Result<(), Failure> {
+        match self {
+            // It flushes what is below it too.
+            Self::Csv { writer, .. } => writer.flush()?,
+            Self::Json(out) | Self::Table { out, .. } => out.flush()?,
         }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<ExitCode, Failure> {
+        self.flush()?;
         Ok(ExitCode::SUCCESS)
     }
 }

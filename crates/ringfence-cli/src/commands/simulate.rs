@@ -18,6 +18,7 @@ use crate::{
     failure::Failure,
     input::{Algorithm, Fleet, Keys, check_stdin, generated},
     output::{Table, percent, printable, write_facts},
+    progress::Progress,
 };
 
 /// Most pairs of instances in a table for people.
@@ -41,7 +42,10 @@ pub(crate) fn run(args: &SimulateArgs, out: &mut dyn Write) -> Result<ExitCode, 
         })
         .collect();
     let mut owners = Vec::with_capacity(mappers.len());
+    let generated_keys = args.keys.is_none().then_some(args.generate);
+    let mut progress = Progress::new("keys", generated_keys);
     let mut take = |key: &[u8]| {
+        progress.step();
         owners.clear();
         owners.extend(mappers.iter().map(|mapper| mapper.owner(key)));
         for (step, pair) in steps.iter_mut().zip(owners.windows(2)) {
@@ -59,6 +63,7 @@ pub(crate) fn run(args: &SimulateArgs, out: &mut dyn Write) -> Result<ExitCode, 
         }
         None => (0..args.generate).for_each(|n| take(generated(args.seed, n).as_bytes())),
     }
+    drop(progress);
     match args.format {
         Format::Table => table(&steps, &ids, out)?,
         Format::Json => {

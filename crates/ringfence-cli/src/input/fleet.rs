@@ -1,15 +1,21 @@
 use std::{path::Path, sync::Arc};
 
-use ringfence_core::{Instance, Pool, Ring, RingConfig, Selector, Snapshot};
+use ringfence_core::{Instance, Pool, Ring, RingConfig, Selector, Snapshot, did_you_mean};
 use ringfence_discovery::parse_instances_file;
 use ringfence_policy::{RingAlgorithm, RingSettings};
 
 use super::read_text;
-use crate::{args::RingArgs, failure::Failure};
+use crate::{
+    args::RingArgs,
+    failure::Failure,
+    source::{Source, warn},
+};
 
 /// Instances in the order in which they are listed.
 #[derive(Clone, Debug)]
 pub(crate) struct Fleet {
+    /// The service that they are of.
+    pub(crate) service: String,
     pub(crate) instances: Vec<Instance>,
 }
 
@@ -24,7 +30,7 @@ pub(crate) enum Algorithm {
 impl Fleet {
     /// The instances of one service of a file. A record that is no instance is a fault here, since whatever is told without it
     /// would be of another fleet.
-    pub(crate) fn read(path: &Path, service: Option<&str>) -> Result<Self, Failure> {
+    pub(crate) fn of_file(path: &Path, service: Option<&str>) -> Result<Self, Failure> {
         let text = read_text(path)?;
         let file = parse_instances_file(&text);
         let file = file.map_err(|error| Failure::at(path, error.line(), error.reason()))?;
@@ -53,8 +59,22 @@ impl Fleet {
             return Err(Failure::at(path, rejected.line, reason));
         }
         Ok(Self {
+            service: found.name().to_owned(),
             instances: found.instances().to_vec(),
         })
+    }
+
+    /// The instances of a source of any kind. What a registry has besides instances is told on standard error and left out, as
+    /// clients do it.
+    pub(crate) fn read(place: &Path, service: Option<&str>) -> Result<Self, Failure> {
+        let source = Source::parse(place)?;
+        let reading = source.read(service)?;
+        for record in &reading.rejected {
+            let id = record.id.as_deref().unwrap_or("(no id)");
+            let reason = &record.reason;
+            warn(format_args!("{}: left out: {id}: {reason}", source.told()));
+        }
+        Ok(reading.fleet)
     }
 
     pub(crate) fn of(args: &RingArgs) -> Result<Self, Failure> {
@@ -84,8 +104,8 @@ impl Algorithm {
     pub(crate) fn ring_of(args: &RingArgs) -> Result<RingConfig, Failure> {
         let algorithm = &args.algorithm;
         if !RingAlgorithm::NAMES.contains(&algorithm.as_str()) {
-            let names = RingAlgorithm::NAMES.join(", ");
-            let fault = format!("--algorithm: no algorithm `{algorithm}`; there are: {names}");
+            let hint = did_you_mean(algorithm, RingAlgorithm::NAMES.iter().copied());
+            let fault = format!("--algorithm: no algorithm `{algorithm}`{hint}");
             return Err(Failure::new(fault));
         }
         let mut settings = RingSettings::default();

@@ -9,6 +9,9 @@ use crate::failure::Failure;
 /// Longest key, so that a file without line ends is not read as one.
 const MAX_KEY: usize = 1024 * 1024;
 
+/// What some editors write before the first key.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// The keys of a file, one a line, read as they are asked for.
 pub(crate) struct Keys {
     path: PathBuf,
@@ -27,6 +30,11 @@ impl Keys {
         })
     }
 
+    /// Whether the next key has to be waited for, as one of a pipe may have to be.
+    pub(crate) fn must_read(&self) -> bool {
+        self.reader.buffer().is_empty()
+    }
+
     /// The next key: the bytes of a line that is not empty, without `\n` or `\r\n`.
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, Failure> {
         loop {
@@ -38,6 +46,9 @@ impl Keys {
             let read = read.map_err(|error| Failure::at(&self.path, Some(self.line), error))?;
             if read == 0 {
                 return Ok(None);
+            }
+            if self.line == 1 && self.key.starts_with(BYTE_ORDER_MARK) {
+                self.key.drain(..BYTE_ORDER_MARK.len());
             }
             if self.key.ends_with(b"\n") {
                 self.key.pop();

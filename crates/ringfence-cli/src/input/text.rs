@@ -39,9 +39,14 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
     if bytes.len() as u64 > MAX_BYTES {
         return Err(Failure::at(path, None, "larger than 64 MiB"));
     }
-    String::from_utf8(bytes).map_err(|error| {
+    let text = String::from_utf8(bytes).map_err(|error| {
         let before = error.as_bytes().get(..error.utf8_error().valid_up_to());
         let lines = before.unwrap_or_default().iter().filter(|b| **b == b'\n');
         Failure::at(path, Some(lines.count() as u64 + 1), "not UTF-8")
-    })
+    })?;
+    // Some editors write it before everything else.
+    match text.strip_prefix('\u{feff}') {
+        Some(text) => Ok(text.to_owned()),
+        None => Ok(text),
+    }
 }

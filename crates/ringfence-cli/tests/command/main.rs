@@ -1,14 +1,24 @@
 //! The command as its users see it.
 #![allow(
     clippy::expect_used,
+    clippy::panic,
     reason = "helpers of tests, where a failure is to end the test"
 )]
 
 mod diffing;
+mod explaining;
+mod forms;
 mod guides;
+mod inspecting;
+mod linting;
+mod papers;
 mod parity;
 mod planning;
+mod reporting;
 mod routing;
 mod simulating;
 mod support;
 mod usage;
+#[path = "../shared/watch.rs"]
+mod watch;
+mod watching;

@@ -87,7 +87,7 @@ fn the_bound_decides_the_exit_code_and_more_points_keep_it() {
     assert!(max > 1.02, "{max}");
     assert_eq!(code, Some(1));
     assert!(
-        advice.contains("more than 1.02; raise points_per_instance or probes"),
+        advice.contains("more than 1.02; raise points_per_instance, or probes"),
         "{advice}"
     );
     assert_eq!(uneven("--imbalance-bound 1.2").0, Some(0));
@@ -117,7 +117,7 @@ fn the_verdict_stands_where_nobody_reads_it() {
 fn few_instances_are_told_of_rendezvous() {
     let folder = Folder::with_orders();
     let advice = |folder: &Folder, args: &str| plan(folder, args).1["advice"].to_string();
-    assert!(advice(&folder, "").contains("rendezvous shares more evenly"));
+    assert!(advice(&folder, "").contains("`--algorithm rendezvous` shares more evenly"));
     assert!(!advice(&folder, "--algorithm rendezvous --sample 1000").contains("rendezvous"));
     folder.write(
         "fleet.yaml",

@@ -268,3 +268,37 @@ fn a_key_without_an_end_is_refused() {
     let ran = folder.run_with("route --instances fleet.yaml --keys -", &longest);
     assert_eq!(ran.done().lines().count(), 2);
 }
+
+/// Who writes one key and waits has its owner, although more keys may follow.
+#[test]
+fn keys_of_a_pipe_are_answered_at_once() {
+    use std::{
+        io::{BufRead as _, BufReader, Write as _},
+        process::Stdio,
+    };
+
+    let folder = Folder::with_orders();
+    for (format, header) in [("csv", 1), ("json", 0), ("table", 1)] {
+        let mut command = folder.command(&format!(
+            "route --instances fleet.yaml --keys - --format {format}"
+        ));
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut keys = child.stdin.take().expect("piped");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        for _ in 0..header {
+            lines.next().expect("a header").expect("UTF-8");
+        }
+        for key in ["user-1", "user-7"] {
+            writeln!(keys, "{key}").expect("it reads");
+            // Without an answer this waits for ever, and the test's own limit ends it.
+            let row = lines.next().expect("a row").expect("UTF-8");
+            assert!(row.contains(key), "{format}: {row}");
+        }
+        drop(keys);
+        assert!(child.wait().expect("it ends").success());
+    }
+}

@@ -93,6 +93,13 @@ impl Folder {
         Ran::of(output.expect("it starts"))
     }
 
+    /// With arguments that have spaces.
+    pub(crate) fn run_args(&self, args: &[&str]) -> Ran {
+        let mut command = self.command("");
+        let output = command.args(args).stdin(Stdio::null()).output();
+        Ran::of(output.expect("it starts"))
+    }
+
     pub(crate) fn run_with(&self, args: &str, input: &[u8]) -> Ran {
         fed(self.piped(args), input)
     }
@@ -116,6 +123,46 @@ fn fed(mut child: Child, input: &[u8]) -> Ran {
     stdin.write_all(input).expect("it reads");
     drop(stdin);
     Ran::of(child.wait_with_output().expect("it ends"))
+}
+
+/// What a service is like that is looked at in every way.
+pub(crate) const SHOP: &str = "services:
+  cart:
+    - { id: cart-1, address: \"10.0.0.1:80\", zone: az-1, version: v1 }
+    - { id: cart-2, address: \"10.0.0.2:80\", zone: az-2, version: v1, weight: 200 }
+    - { id: cart-3, address: \"10.0.0.3:80\", zone: az-1, version: gray }
+    - { id: cart-4, address: \"10.0.0.4:80\", zone: az-2, version: v1, healthy: false }
+    - { id: cart-5, address: \"10.0.0.5:80\", weight: 0 }
+";
+
+/// A policy for it.
+pub(crate) const POLICY: &str = "ringfence: 1
+zone: { prefer_local: true }
+gray:
+  next: { to: { version: gray }, percent: 0 }
+rules:
+  - name: carts
+    match: [{ path: { prefix: /carts } }]
+    key: [{ header: x-user, normalise: [trim, case_fold_ascii] }]
+    gray: [next]
+    limits: { max_attempts: 2 }
+  - name: rest
+    key: [{ extension: {} }]
+";
+
+/// A text in which each time, and each number that looks like one, is `TIME`.
+pub(crate) fn without_times(text: &str) -> String {
+    let mut told = String::new();
+    let mut rest = text;
+    while let Some(place) = rest.find("20").filter(|place| rest.len() >= place + 24) {
+        let (before, at) = rest.split_at(place);
+        told.push_str(before);
+        let is_time = at.as_bytes().get(10) == Some(&b'T') && at.as_bytes().get(23) == Some(&b'Z');
+        let (time, after) = at.split_at(if is_time { 24 } else { 2 });
+        told.push_str(if is_time { "TIME" } else { time });
+        rest = after;
+    }
+    told + rest
 }
 
 /// A file of instances `order-svc-<n>` at `10.0.0.<n>:8080`.

@@ -73,7 +73,19 @@ fn settings_are_those_of_the_policy_and_their_faults_name_them() {
     let fault = |args: &str| folder.run(&format!("{ROUTE} {args}")).fault();
     assert_eq!(
         fault("--algorithm md5"),
-        "--algorithm: no algorithm `md5`; there are: ring, envoy-ring, maglev, nginx, ketama, jump, rendezvous, slots"
+        "--algorithm: no algorithm `md5`, there is: ring, envoy-ring, maglev, nginx, ketama, jump, rendezvous, slots"
+    );
+    assert_eq!(
+        fault("--algorithm envoy_ring"),
+        "--algorithm: no algorithm `envoy_ring`, did you mean `envoy-ring`?"
+    );
+    assert!(fault("--set point_per_instance=5").contains("did you mean `points_per_instance`?"));
+    assert!(fault("--algorithm maglev --set tablesize=7").contains("did you mean `table_size`?"));
+    let value = folder.run(&format!("{ROUTE} --format jsn"));
+    assert!(
+        value.err.contains("a similar value exists: 'json'"),
+        "{}",
+        value.err
     );
     assert!(fault("--algorithm modulo").starts_with("--algorithm: no algorithm `modulo`"));
     assert_eq!(
@@ -126,7 +138,20 @@ fn files_that_cannot_be_read_are_named() {
 fn help_has_examples_and_a_wrong_usage_is_told() {
     let folder = Folder::new();
     assert!(folder.run("--version").done().starts_with("ringfence 0."));
-    for command in ["route", "plan", "simulate", "dump", "diff"] {
+    for command in [
+        "watch",
+        "inspect",
+        "explain",
+        "route",
+        "plan",
+        "simulate",
+        "report",
+        "lint",
+        "dump",
+        "diff",
+        "completions",
+        "man",
+    ] {
         let help = folder.run(&format!("{command} --help")).done();
         assert!(
             help.contains(&format!("Examples:\n  ringfence {command} ")),
@@ -154,5 +179,80 @@ fn help_has_examples_and_a_wrong_usage_is_told() {
             ran.err
         );
         assert!(!ran.err.contains("panicked"), "{}", ran.err);
+    }
+}
+
+/// What some editors write before everything else is no part of a key or an instance.
+#[test]
+fn a_byte_order_mark_is_passed_over() {
+    let folder = Folder::with_orders();
+    let plain = folder.run(ROUTE).done();
+    let marked = |name: &str| format!("\u{feff}{}", folder.read(name));
+    folder.write("keys.txt", marked("keys.txt"));
+    folder.write("fleet.yaml", marked("fleet.yaml"));
+    assert_eq!(folder.run(ROUTE).done(), plain);
+    folder.write("keys.txt", "a\n\u{feff}b\n");
+    assert!(
+        folder.run(ROUTE).done().contains("\u{feff}b"),
+        "one in the middle is a part"
+    );
+}
+
+#[test]
+fn exit_codes_are_in_the_help() {
+    let help = Folder::new().run("--help").done();
+    for told in [
+        "Exit codes:",
+        "  3  the registry did not answer",
+        "CONSUL_HTTP_TOKEN",
+        "RINGFENCE_CREDENTIALS",
+    ] {
+        assert!(help.contains(told), "{help}");
+    }
+}
+
+#[test]
+fn sources_that_are_no_files_are_checked() {
+    let folder = Folder::with_orders();
+    let fault = |source: &str| folder.run(&format!("plan --instances {source}")).fault();
+    assert_eq!(
+        fault("consol://a/b"),
+        "no registry `consol`, did you mean `consul`?"
+    );
+    assert!(fault("consul://me:hunter2@a/b").contains("holds no user and password"));
+    assert!(!fault("consul://me:hunter2@a/b").contains("hunter2"));
+    assert_eq!(
+        fault("static:10.0.0.1"),
+        "static:10.0.0.1: `10.0.0.1` is not an address: expected `host:port` with an IP address or DNS name and a port from 1 to 65535"
+    );
+    assert_eq!(fault("static:a:1,a:1"), "static:a:1: it is there twice");
+    let listed = folder.run(
+        "route --instances static:order-svc-1=h:1,order-svc-2=h:2,order-svc-3=h:3 --keys keys.txt",
+    );
+    assert_eq!(listed.done(), folder.run(ROUTE).done());
+    assert_eq!(
+        folder
+            .run("route --instances file:fleet.yaml --keys keys.txt")
+            .done(),
+        folder.run(ROUTE).done()
+    );
+}
+
+/// Nobody listens there: it is said at once which registry it is, and the exit code is of its own.
+#[test]
+fn a_registry_that_is_away_has_an_exit_code_of_its_own() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("it has one");
+    drop(listener);
+    for command in ["inspect", "explain --key k", "watch --once --for 2"] {
+        let ran = Folder::new().run(&format!("{command} --instances consul://{address}/order"));
+        assert_eq!(
+            (ran.code, ran.out.as_str()),
+            (Some(3), ""),
+            "{command}: {}",
+            ran.err
+        );
+        let told = format!("ringfence: consul://{address}/order: ");
+        assert!(ran.err.starts_with(&told), "{command}: {}", ran.err);
     }
 }

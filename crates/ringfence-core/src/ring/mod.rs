@@ -209,6 +209,23 @@ impl Ring {
         }
     }
 
+    /// The members of [`walk_at_most`](Self::walk_at_most), one after the other.
+    #[inline]
+    pub(crate) fn visit<'a>(
+        &'a self,
+        members: usize,
+        key: impl Into<HashedKey<'a>>,
+        usable: impl FnMut(u32) -> bool,
+        visit: impl FnMut(u32),
+    ) {
+        match &self.engine {
+            Engine::Native(ring) => ring.visit(members, key.into().hash(), usable, visit),
+            Engine::Other(other) => other
+                .walk_where(members, key.into(), usable)
+                .for_each(visit),
+        }
+    }
+
     /// Digest of what decides the mapping.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {

@@ -243,6 +243,27 @@ impl PoolView {
         self.walk_where(key, |_| true)
     }
 
+    /// Visits the first of them, at most `most`, in their order: cheaper than to [`walk`](Self::walk) to them, because nothing is kept
+    /// for going on.
+    #[inline]
+    pub fn visit_first<'a>(
+        &'a self,
+        key: impl Into<HashedKey<'a>>,
+        most: usize,
+        mut visit: impl FnMut(u32),
+    ) {
+        let is_open = |place| {
+            self.member_of(place)
+                .is_some_and(|member| self.is_open(member))
+        };
+        let most = most.min(self.eligible.len());
+        self.any_ring().visit(most, key, is_open, |place| {
+            if let Some(member) = self.member_of(place) {
+                visit(member);
+            }
+        });
+    }
+
     /// Those of them that pass `wanted`, which is asked anew at each of their points. The others cost no allocation, however many
     /// they are.
     #[inline]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ringfence_core::RingConfig;
 use serde_json::Value;
 
-use super::{Disagreement, DumpedInstance, RingDump, depends_on_order};
+use super::{Disagreement, DumpedInstance, RingDump};
 use crate::RingSettings;
 
 impl RingDump {
@@ -93,7 +93,7 @@ impl RingDump {
 
     fn order_with(&self, there: &Self) -> Option<Disagreement> {
         let config = RingConfig::try_from(&self.settings).ok()?;
-        if !depends_on_order(config.algorithm()) {
+        if !config.algorithm().depends_on_order() {
             return None;
         }
         let (here, there) = (self.order.as_ref()?, there.order.as_ref()?);

@@ -8,7 +8,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use ringfence_core::{HashAlgorithm, HostOrder, Instance, Pool, Ring};
+use ringfence_core::{HashAlgorithm, Instance, Pool, Ring};
 use serde::{Deserialize, Serialize};
 
 pub use self::disagreement::Disagreement;
@@ -120,7 +120,7 @@ impl RingDump {
             fingerprint: ring.fingerprint().to_string(),
             points: ring.len() as u64,
             capped: ring.is_capped(),
-            order: depends_on_order(algorithm).then(|| order(pool)),
+            order: algorithm.depends_on_order().then(|| order(pool)),
             instances: members
                 .map(|((member, &place), instance)| DumpedInstance {
                     id: instance.id().to_string(),
@@ -189,23 +189,7 @@ fn order(pool: &Pool) -> Vec<String> {
 }
 
 fn host_key(algorithm: &HashAlgorithm, instance: &Instance) -> Option<String> {
-    let counts = matches!(
-        algorithm,
-        HashAlgorithm::EnvoyRing(_)
-            | HashAlgorithm::Maglev(_)
-            | HashAlgorithm::Nginx(_)
-            | HashAlgorithm::Ketama(_)
-    );
-    let key = instance.tag(HOST_KEY).filter(|_| counts);
+    let key = instance.tag(HOST_KEY);
+    let key = key.filter(|_| algorithm.has_host_keys());
     key.map(ToOwned::to_owned)
-}
-
-/// Whether the order in which instances are listed decides about owners.
-fn depends_on_order(algorithm: &HashAlgorithm) -> bool {
-    match algorithm {
-        HashAlgorithm::EnvoyRing(ring) => ring.host_order() == HostOrder::AsGiven,
-        HashAlgorithm::Jump(jump) => jump.buckets().is_none(),
-        HashAlgorithm::Slots(slots) => slots.table().is_none(),
-        _ => false,
-    }
 }

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use ringfence_core::{
-    EnvoyRing, InstanceId, Jump, Ketama, KetamaVariant, Maglev, Nginx, RingConfig, Selector,
-    SlotTable, Slots, Snapshot,
+    EnvoyRing, HostOrder, InstanceId, Jump, Ketama, KetamaVariant, Maglev, Nginx, RingConfig,
+    Selector, SlotTable, Slots, Snapshot,
 };
 
 use super::*;
@@ -261,7 +261,7 @@ fn the_order_given_is_told_where_it_counts() {
     for config in configs() {
         let dump = dump_of(listed.clone(), &config);
         let ids = dump.order.clone().map(|ids| ids.join(" "));
-        let counts = depends_on_order(config.algorithm());
+        let counts = config.algorithm().depends_on_order();
         let expected = counts.then(|| "order-svc-3 order-svc-2 order-svc-1".to_owned());
         assert_eq!(ids, expected, "{config:?}");
         let other = dump_of(three(), &config);

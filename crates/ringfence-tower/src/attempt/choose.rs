@@ -15,50 +15,55 @@ use crate::settings::Settings;
 
 /// Where a request goes.
 pub(super) enum Way<S> {
-    /// To these instances.
-    Chosen(Decision),
+    /// To the instances of the decision.
+    Chosen,
     /// As it is into the inner client.
-    Untouched {
-        service: S,
-        /// What the policy would have done, if that is to be compared.
-        observed: Option<Box<Suggestion>>,
-    },
+    Untouched(Untouched<S>),
 }
 
-/// Decides by what is known now. `untouched` takes the request if the policy does not decide, and `trail` gets the name of the
-/// rule if it does.
+/// The inner client, which takes a request as it is.
+pub(super) struct Untouched<S> {
+    pub(super) service: S,
+    /// What the policy would have done, if that is to be compared.
+    pub(super) observed: Option<Box<Suggestion>>,
+}
+
+/// Decides by what is known now, into `decision`. `untouched` takes the request if the policy does not decide, and `trail` gets the
+/// name of the rule if it does.
 pub(super) fn decide<S>(
     settings: &Settings,
     head: &mut Parts,
     untouched: &mut Option<S>,
     trail: &mut Trail,
+    decision: &mut Option<Decision>,
 ) -> Result<Way<S>, PickError> {
     let decided = settings.balancer.read(|current| {
         let (by, observed) = by_policy(settings, current, head, trail);
-        if let Some(decision) = by {
-            return decision.map(Way::Chosen);
+        if let Some(by) = by {
+            *decision = Some(by?);
+            return Ok(Way::Chosen);
         }
         if let Some(service) = untouched.take() {
             let observed = observed.map(Box::new);
-            return Ok(Way::Untouched { service, observed });
+            return Ok(Way::Untouched(Untouched { service, observed }));
         }
-        let decision = by_baseline(settings, current, head, trail)?;
+        let by = decision.insert(by_baseline(settings, current, head, trail)?);
         if let Some(suggestion) = observed {
-            let actual = decision.instance().id().as_str();
+            let actual = by.instance().id().as_str();
             settings.balancer.observed(&suggestion, Some(actual));
         }
-        Ok(Way::Chosen(decision))
+        Ok(Way::Chosen)
     });
-    match decided {
-        Ok(way) => way,
+    match decided.flatten() {
         // What the client can do by itself is not held up by a registry.
         Err(error) => match untouched.take_if(|_| !would_decide(settings, head)) {
-            Some(service) => Ok(Way::Untouched {
+            Some(service) => Ok(Way::Untouched(Untouched {
                 service,
                 observed: None,
-            }),
+            })),
             None => Err(error),
         },
+        way => way,
     }
 }
 

@@ -43,6 +43,8 @@ pub(super) enum Failed {
     },
     /// No instance could have served it.
     Rejected(Rejection),
+    /// The deadline of the call passed.
+    Late,
 }
 
 impl Failed {
@@ -114,7 +116,7 @@ impl Failed {
 }
 
 pub(super) fn status_text<R>(response: &Response<R>) -> String {
-    match response.headers().get(GRPC_STATUS) {
+    match response.headers().get(&GRPC_STATUS) {
         Some(status) => format!("grpc-status {}", String::from_utf8_lossy(status.as_bytes())),
         None => format!("status {}", response.status()),
     }

@@ -48,6 +48,25 @@ impl<S> Call<'_, S> {
         S: Transport<B>,
         B: RequestBody,
     {
+        let deadline = self.deadline;
+        let raced = self.raced(candidate, ahead, delay, delayed, in_hand, trail);
+        let ended = until(deadline, pin!(raced)).await;
+        ended.unwrap_or(Err(Failed::Late))
+    }
+
+    async fn raced<'c, B>(
+        &mut self,
+        candidate: &'c Candidate,
+        ahead: Ahead<'_, impl ExactSizeIterator<Item = &'c Candidate> + Clone>,
+        delay: Duration,
+        delayed: bool,
+        in_hand: &mut InHand<B>,
+        trail: &mut Trail,
+    ) -> Ended<S::ResponseBody>
+    where
+        S: Transport<B>,
+        B: RequestBody,
+    {
         let (begun, call) = self.begin(candidate, delayed, in_hand, trail).await?;
         let mut first = pin!(begun.until_end(call));
         if let Ok(ended) = timeout(delay, first.as_mut()).await {
@@ -65,7 +84,7 @@ impl<S> Call<'_, S> {
             transport: &mut transport,
             ..*self
         };
-        let mut second = Box::pin(call.attempt(candidate, true, &mut beside, &mut hedge));
+        let mut second = Box::pin(call.attempt(candidate, true, None, &mut beside, &mut hedge));
         let (over, is_first) = match select(first.as_mut(), second.as_mut()).await {
             Either::Left((ended, _)) => match self.last_word(self.judged::<B>(&begun, ended)) {
                 Ok(last) => return last,

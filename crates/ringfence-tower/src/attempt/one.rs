@@ -2,6 +2,7 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use http::{Request, Response};
@@ -39,11 +40,14 @@ type CallOf<S, B> = <<S as Transport<B>>::Service as Service<Request<B>>>::Futur
 type ErrorOf<S, B> = <<S as Transport<B>>::Service as Service<Request<B>>>::Error;
 
 impl<S> Call<'_, S> {
-    /// One attempt, from readiness to the response head.
+    /// One attempt, from readiness to the response head, or to the `end` of the call where nothing else keeps to that.
+    ///
+    /// All of it is one future, because each one inside of another costs every call a move of its response.
     pub(super) async fn attempt<B>(
         &mut self,
         candidate: &Candidate,
         delayed: bool,
+        end: Option<Instant>,
         in_hand: &mut InHand<B>,
         trail: &mut Trail,
     ) -> Result<Response<S::ResponseBody>, Failed>
@@ -51,9 +55,34 @@ impl<S> Call<'_, S> {
         S: Transport<B>,
         B: RequestBody,
     {
-        let (begun, call) = self.begin(candidate, delayed, in_hand, trail).await?;
-        let ended = begun.until_end(call).await;
-        self.judged(&begun, ended)
+        let begun = self.begun(candidate);
+        let is_last = end.is_some_and(|end| begun.limit.is_none_or(|limit| end <= limit));
+        let limit = if is_last { end } else { begun.limit };
+        let mut service = self.service(candidate)?;
+        let ready = poll_fn(|cx| Poll::Ready(service.poll_ready(cx).map_err(Into::into))).await;
+        let ready = match ready {
+            Poll::Ready(ready) => Some(ready),
+            // What waits lies on the heap: others shall not carry the room for it.
+            Poll::Pending => {
+                let ready = poll_fn(|cx| service.poll_ready(cx).map_err(Into::into));
+                Box::pin(within(limit, ready)).await
+            }
+        };
+        let call = match ready {
+            Some(ready) => self.send(service, ready, candidate, delayed, in_hand, trail)?,
+            None if is_last => return Err(Failed::Late),
+            None => return Err(Failed::unsent(Failure::Unprocessed, self.timeout())),
+        };
+        let mut call = pin!(call);
+        let ended = match limit {
+            None => Some(call.await),
+            Some(_) => Box::pin(within(limit, call.as_mut())).await,
+        };
+        match ended {
+            Some(Ok(response)) => Ok(response),
+            None if is_last => Err(Failed::Late),
+            ended => self.judged::<B>(&begun, ended),
+        }
     }
 
     /// Hands the request to the client once that is ready. What comes back needs neither the request nor the trail, so that
@@ -69,19 +98,30 @@ impl<S> Call<'_, S> {
         S: Transport<B>,
         B: RequestBody,
     {
-        let timeout = self.settings.retry.per_try_timeout();
-        let limit = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let target = target(self.settings, candidate);
-        let begun = Begun {
-            candidate,
-            limit,
-            at: Instant::now(),
-            connections: self.transport.connections(&target),
+        let begun = self.begun(candidate);
+        let mut service = self.service(candidate)?;
+        let ready = poll_fn(|cx| service.poll_ready(cx).map_err(Into::into));
+        let Some(ready) = within(begun.limit, ready).await else {
+            return Err(Failed::unsent(Failure::Unprocessed, self.timeout()));
         };
-        let call = until(limit, pin!(self.send(&target, delayed, in_hand, trail))).await;
-        let call =
-            call.unwrap_or_else(|| Err(Failed::unsent(Failure::Unprocessed, self.timeout())));
-        Ok((begun, call?))
+        let call = self.send(service, ready, candidate, delayed, in_hand, trail)?;
+        Ok((begun, call))
+    }
+
+    fn begun<'c, B>(&self, candidate: &'c Candidate) -> Begun<'c>
+    where
+        S: Transport<B>,
+    {
+        let now = Instant::now();
+        let timeout = self.settings.retry.per_try_timeout();
+        Begun {
+            candidate,
+            limit: timeout.and_then(|timeout| now.checked_add(timeout)),
+            at: now,
+            connections: self
+                .transport
+                .connections(&target(self.settings, candidate)),
+        }
     }
 
     fn timeout(&self) -> BoxError {
@@ -89,9 +129,20 @@ impl<S> Call<'_, S> {
         AttemptTimeout(timeout.unwrap_or_default()).into()
     }
 
-    async fn send<B>(
-        &mut self,
-        target: &Target<'_>,
+    fn service<B>(&self, candidate: &Candidate) -> Result<S::Service, Failed>
+    where
+        S: Transport<B>,
+    {
+        let target = target(self.settings, candidate);
+        self.transport.service(&target).map_err(Failed::Rejected)
+    }
+
+    /// Hands the request to the client, if that is ready.
+    fn send<B>(
+        &self,
+        mut service: S::Service,
+        ready: Result<(), BoxError>,
+        candidate: &Candidate,
         delayed: bool,
         in_hand: &mut InHand<B>,
         trail: &mut Trail,
@@ -100,32 +151,31 @@ impl<S> Call<'_, S> {
         S: Transport<B>,
         B: RequestBody,
     {
-        let classifier = &self.settings.classifier;
-        let mut service = self.transport.service(target).map_err(Failed::Rejected)?;
-        // The very service that is ready takes the call: readiness does not pass on to clones.
-        if let Err(error) = poll_fn(|cx| service.poll_ready(cx)).await {
-            let error = error.into();
-            return Err(Failed::unsent(classifier.error(&*error), error));
+        if let Err(error) = ready {
+            let failure = self.settings.classifier.error(&*error);
+            return Err(Failed::unsent(failure, error));
         }
         // A permit that comes with the deadline would start what cannot finish.
         if self.is_late() {
             let error = BoxError::from("the deadline passed before it was sent");
             return Err(Failed::unsent(Failure::Local, error));
         }
-        let Some((mut head, body)) = in_hand.take() else {
-            let error = BoxError::from("the request is gone");
-            return Err(Failed::unsent(Failure::Local, error));
+        // Where it is: a head is large.
+        let Some(head) = in_hand.head() else {
+            return Err(gone());
         };
         self.transport
-            .prepare(&mut head, target)
+            .prepare(head, &target(self.settings, candidate))
             .map_err(Failed::Rejected)?;
-        mark(&mut head, trail.seen());
+        mark(head, trail.seen());
         self.settings.propagator.inject(&mut head.headers);
         if let (true, Some(deadline)) = (delayed, self.deadline) {
             deadline::write_rest(&mut head.headers, deadline, Instant::now());
         }
+        let request = in_hand.take().ok_or_else(gone)?;
         trail.sent();
-        Ok(service.call(Request::from_parts(head, body)))
+        // The very service that is ready takes the call: readiness does not pass on to clones.
+        Ok(service.call(request))
     }
 
     /// What the end of an attempt means.
@@ -172,6 +222,15 @@ impl<S> Call<'_, S> {
     }
 }
 
+fn gone() -> Failed {
+    Failed::unsent(Failure::Local, "the request is gone".into())
+}
+
+/// `None` when the time came first.
+async fn within<F: Future>(limit: Option<Instant>, future: F) -> Option<F::Output> {
+    until(limit, pin!(future)).await
+}
+
 fn target<'t>(settings: &'t Settings, candidate: &'t Candidate) -> Target<'t> {
     let Settings {
         balancer,
@@ -185,6 +244,6 @@ fn target<'t>(settings: &'t Settings, candidate: &'t Candidate) -> Target<'t> {
 impl Begun<'_> {
     /// The client's answer, within the limit of the attempt.
     pub(super) async fn until_end<F: Future>(&self, call: F) -> Option<F::Output> {
-        until(self.limit, pin!(call)).await
+        within(self.limit, call).await
     }
 }

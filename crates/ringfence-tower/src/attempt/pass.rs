@@ -4,24 +4,24 @@ use std::future::poll_fn;
 
 use http::{Request, Response};
 use http_body::Body;
-use ringfence_balancer::Suggestion;
 use tower_service::Service;
 
 use super::Answer;
+use super::choose::Untouched;
 use crate::body::ResponseBody;
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::settings::Settings;
 
 pub(super) async fn pass<S, B, R>(
-    service: S,
+    untouched: Untouched<S>,
     settings: &Settings,
     request: Request<B>,
-    observed: Option<Box<Suggestion>>,
 ) -> Result<Answer<R>, Error>
 where
     S: Service<Request<B>, Response = Response<R>, Error: Into<BoxError>>,
     R: Body,
 {
+    let Untouched { service, observed } = untouched;
     let answer = send(service, request).await.map(Response::into_parts);
     if let Some(suggestion) = observed {
         let actual = answer.as_ref().ok();

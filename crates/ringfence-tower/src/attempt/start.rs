@@ -1,12 +1,12 @@
-//! From a call to its candidates. What waits, which is rare, lies on the heap, so that calls do not carry the room for it.
+//! From a call to its candidates, with waiting or without.
 
 use std::pin::pin;
 
 use http::request::Parts;
-use ringfence_balancer::PickError;
+use ringfence_balancer::{Decision, PickError};
 use tokio::time::Instant;
 
-use super::choose::{Way, decide};
+use super::choose::{Untouched, Way, decide};
 use super::in_hand::InHand;
 use super::places::admit;
 use super::trail::Trail;
@@ -15,24 +15,64 @@ use crate::body::RequestBody;
 use crate::error::Error;
 use crate::settings::Settings;
 
-/// Where a call goes, and whether it waited for the first view.
-type Found<S> = (Way<S>, bool);
+/// Where a call goes that may have had to wait.
+pub(super) enum Found<S> {
+    /// To the instances of the decision.
+    Chosen {
+        /// For the first view.
+        has_waited: bool,
+    },
+    Untouched(Untouched<S>),
+}
 
-/// `untouched` takes what the policy does not decide.
+impl<S> Found<S> {
+    fn new(way: Way<S>, has_waited: bool) -> Self {
+        match way {
+            Way::Chosen => Self::Chosen { has_waited },
+            Way::Untouched(untouched) => Self::Untouched(untouched),
+        }
+    }
+}
+
+/// Decides a call that need not wait and does not go untouched; false for any other. `untouched` takes what the policy does not
+/// decide.
+pub(super) fn at_once<S, B: RequestBody>(
+    settings: &Settings,
+    in_hand: &mut InHand<B>,
+    untouched: &mut Option<S>,
+    trail: &mut Trail,
+    decision: &mut Option<Decision>,
+) -> Result<bool, Error> {
+    let is_limited = settings.balancer.config().concurrency().max_in_flight() > 0;
+    let Some(head) = in_hand
+        .head()
+        .filter(|_| !is_limited && untouched.is_none())
+    else {
+        return Ok(false);
+    };
+    match decide(settings, head, untouched, trail, decision) {
+        Ok(way) => Ok(matches!(way, Way::Chosen)),
+        Err(PickError::NotReady { .. }) => Ok(false),
+        Err(error) => Err(trail.not_picked(settings, error)),
+    }
+}
+
+/// Where any call goes.
 pub(super) async fn find<S, B: RequestBody>(
     settings: &Settings,
     in_hand: &mut InHand<B>,
     mut untouched: Option<S>,
     deadline: Option<Instant>,
     trail: &mut Trail,
+    decision: &mut Option<Decision>,
 ) -> Result<Found<S>, Error> {
     let Some(head) = in_hand.head() else {
         return Err(trail.full(settings));
     };
     if settings.balancer.config().concurrency().max_in_flight() > 0 {
-        return Box::pin(admitted(settings, head, untouched, deadline, trail)).await;
+        return admitted(settings, head, untouched, deadline, trail, decision).await;
     }
-    way(settings, head, &mut untouched, deadline, trail).await
+    way(settings, head, &mut untouched, deadline, trail, decision).await
 }
 
 async fn way<S>(
@@ -41,20 +81,20 @@ async fn way<S>(
     untouched: &mut Option<S>,
     deadline: Option<Instant>,
     trail: &mut Trail,
+    decision: &mut Option<Decision>,
 ) -> Result<Found<S>, Error> {
-    let way = decide(settings, head, untouched, trail);
+    let way = decide(settings, head, untouched, trail, decision);
     if !matches!(way, Err(PickError::NotReady { .. })) {
         let way = way.map_err(|error| trail.not_picked(settings, error))?;
-        return Ok((way, false));
+        return Ok(Found::new(way, false));
     }
-    let mut ready = Box::pin(settings.balancer.ready());
-    let way = match until(deadline, ready.as_mut()).await {
-        Some(Ok(())) => decide(settings, head, untouched, trail),
+    let way = match until(deadline, pin!(settings.balancer.ready())).await {
+        Some(Ok(())) => decide(settings, head, untouched, trail, decision),
         Some(Err(error)) => Err(error),
         None => return Err(trail.late(settings)),
     };
     let way = way.map_err(|error| trail.not_picked(settings, error))?;
-    Ok((way, true))
+    Ok(Found::new(way, true))
 }
 
 /// With a place among the calls in flight.
@@ -64,26 +104,27 @@ async fn admitted<S>(
     mut untouched: Option<S>,
     deadline: Option<Instant>,
     trail: &mut Trail,
+    decision: &mut Option<Decision>,
 ) -> Result<Found<S>, Error> {
     // What may go to the client as it is waits for nobody before it is known that it does not.
     if untouched.is_none() {
         admit(settings, deadline, trail).await?;
-        return way(settings, head, &mut None, deadline, trail).await;
+        return way(settings, head, &mut None, deadline, trail, decision).await;
     }
     // A rule may strip headers that it reads.
     let as_it_came = head.headers.clone();
-    let (chosen, waited) = pin!(way(settings, head, &mut untouched, deadline, trail)).await?;
-    let Way::Chosen(decision) = chosen else {
-        return Ok((chosen, waited));
-    };
+    let found = way(settings, head, &mut untouched, deadline, trail, decision).await?;
+    if matches!(found, Found::Untouched(_)) {
+        return Ok(found);
+    }
     // What was chosen before the wait may be gone after it, and holds a slot if it is on trial.
-    drop(decision);
+    *decision = None;
     admit(settings, deadline, trail).await?;
     head.headers = as_it_came;
-    match decide(settings, head, &mut None::<S>, trail) {
+    match decide(settings, head, &mut None::<S>, trail, decision) {
         // Not without a client to be left untouched.
-        Ok(Way::Untouched { .. }) => Err(trail.full(settings)),
-        Ok(chosen) => Ok((chosen, waited)),
+        Ok(Way::Untouched(_)) => Err(trail.full(settings)),
+        Ok(Way::Chosen) => Ok(found),
         Err(error) => Err(trail.not_picked(settings, error)),
     }
 }

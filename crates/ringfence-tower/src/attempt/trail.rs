@@ -64,8 +64,12 @@ impl Trail {
         Error::from_pick(error, &settings.service).with_rule(self.rule.take())
     }
 
-    pub(super) fn decided(&mut self, decision: &Decision) {
+    /// Errors are to name the pool.
+    pub(super) fn set_pool(&mut self, decision: &Decision) {
         self.pool = Some(Arc::clone(decision.pool()));
+    }
+
+    pub(super) fn decided(&mut self, decision: &Decision) {
         if let Some(watched) = &mut self.watched {
             watched.decided(decision, self.rule.as_ref());
         }
@@ -173,6 +177,14 @@ impl Trail {
     pub(super) fn late(&mut self, settings: &Settings) -> Error {
         self.out_of_time();
         self.fail(settings, ErrorKind::DeadlineExceeded, None)
+    }
+
+    /// The running attempt is over with this head, which no body follows on.
+    pub(super) fn answered(&mut self, headers: &HeaderMap, verdict: Verdict) {
+        if let Some(mut running) = self.running.take() {
+            running.report(Tracker::outcome_of_head(headers, verdict));
+        }
+        self.permit = None;
     }
 
     /// The running attempt goes on in the response body.

@@ -1,19 +1,14 @@
 //! A body that keeps the frames it passes on, so that a later attempt can repeat them.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 
-/// What a kept frame counts at least: more would be held for a tiny one than its bytes.
-const MIN_FRAME: usize = 64;
-/// Charged for each trailer on top of its name and value, as HTTP/2 counts header lists.
-const TRAILER_OVERHEAD: usize = 32;
+use super::frames::{Frames, Kept};
 
 /// The source and what was read from it, shared by the attempts of one request.
 pub(crate) struct Shared<B> {
@@ -28,7 +23,7 @@ struct State<B> {
     /// The attempt that reads from the source; older ones are outdated.
     owner: u32,
     /// Frames read so far, while a further attempt may need them; else those not yet passed on.
-    kept: VecDeque<Kept>,
+    kept: Frames,
     /// Index in `kept` of the frame that the owner gets next.
     next: usize,
     size: usize,
@@ -37,53 +32,13 @@ struct State<B> {
     waker: Option<Waker>,
 }
 
-#[derive(Clone)]
-enum Kept {
-    Data(Bytes),
-    Trailers(HeaderMap),
-}
-
-impl Kept {
-    fn of(frame: &Frame<Bytes>) -> Option<Self> {
-        if let Some(data) = frame.data_ref() {
-            return Some(Self::Data(data.clone()));
-        }
-        frame.trailers_ref().cloned().map(Self::Trailers)
-    }
-
-    fn size(&self) -> usize {
-        let size = match self {
-            Self::Data(data) => data.len(),
-            Self::Trailers(trailers) => trailers
-                .iter()
-                .map(|(name, value)| name.as_str().len() + value.len() + TRAILER_OVERHEAD)
-                .sum(),
-        };
-        size.max(MIN_FRAME)
-    }
-
-    fn data_len(&self) -> u64 {
-        match self {
-            Self::Data(data) => data.len() as u64,
-            Self::Trailers(_) => 0,
-        }
-    }
-
-    fn into_frame(self) -> Frame<Bytes> {
-        match self {
-            Self::Data(data) => Frame::data(data),
-            Self::Trailers(trailers) => Frame::trailers(trailers),
-        }
-    }
-}
-
 impl<B> Shared<B> {
     pub(super) fn new(source: B, limit: usize) -> Self {
         let state = State {
             source,
             ended: false,
             owner: 0,
-            kept: VecDeque::new(),
+            kept: Frames::default(),
             next: 0,
             size: 0,
             limit,
@@ -140,14 +95,15 @@ impl<B> State<B> {
     fn release(&mut self) {
         if self.keeping {
             self.keeping = false;
-            self.kept.drain(..self.next);
-            self.next = 0;
+            for _ in 0..std::mem::take(&mut self.next) {
+                drop(self.kept.pop_first());
+            }
         }
     }
 
     fn repeat(&mut self) -> Option<Frame<Bytes>> {
         if !self.keeping {
-            return self.kept.pop_front().map(Kept::into_frame);
+            return self.kept.pop_first().map(Kept::into_frame);
         }
         let frame = self.kept.get(self.next)?.clone().into_frame();
         self.next += 1;
@@ -162,13 +118,13 @@ impl<B> State<B> {
         match Kept::of(frame) {
             Some(kept) if self.size + kept.size() <= self.limit => {
                 self.size += kept.size();
-                self.kept.push_back(kept);
+                self.kept.push(kept);
                 self.next += 1;
             }
             // Too long, or of a kind that cannot be copied: stream on and give up repeating it.
             _ => {
                 self.release();
-                self.kept = VecDeque::new();
+                self.kept = Frames::default();
             }
         }
     }

@@ -2,6 +2,7 @@
 
 mod boxed;
 mod capture;
+mod frames;
 mod impls;
 mod replay;
 mod response;

@@ -13,7 +13,7 @@ use ringfence_balancer::{CallOutcome, FailureKind, InFlight, Outcome, Permit};
 use ringfence_core::Instance;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::classify::{Classify, GRPC_STATUS, Verdict, is_grpc};
+use crate::classify::{Classify, GRPC_STATUS, Verdict, field, is_grpc};
 use crate::error::{Error, ErrorKind, FailedAttempt};
 use crate::watch::Watched;
 
@@ -60,6 +60,9 @@ impl<E> Limit<E> {
     }
 }
 
+/// gRPC: a stream that ends without a status was cut off.
+const CUT_OFF: FailureKind = FailureKind::Reset;
+
 /// The outcome of one attempt in the making.
 #[derive(Debug)]
 pub(crate) struct Tracker {
@@ -91,11 +94,20 @@ impl Tracker {
         Self {
             in_flight,
             classifier,
-            status_due: is_grpc(headers) && !headers.contains_key(GRPC_STATUS),
+            status_due: lacks_status(headers),
             has_data: false,
             verdict,
             _permit: None,
             watched: None,
+        }
+    }
+
+    /// The outcome of a response that is over with its head.
+    pub(crate) fn outcome_of_head(headers: &HeaderMap, verdict: Verdict) -> Outcome {
+        match outcome(verdict) {
+            failure @ Outcome::Failure(_) => failure,
+            _ if lacks_status(headers) => Outcome::Failure(CUT_OFF),
+            other => other,
         }
     }
 
@@ -121,7 +133,7 @@ impl Tracker {
     }
 
     fn trailers(&mut self, trailers: &HeaderMap) {
-        if trailers.contains_key(GRPC_STATUS) {
+        if field(trailers, &GRPC_STATUS).is_some() {
             self.status_due = false;
         }
         if let Some(watched) = &self.watched {
@@ -140,8 +152,7 @@ impl Tracker {
 
     fn ended(self) {
         if self.status_due {
-            // gRPC: a stream that ends without a status was cut off.
-            return self.broken(FailureKind::Reset, CallOutcome::Broken);
+            return self.broken(CUT_OFF, CallOutcome::Broken);
         }
         let (of_attempt, of_call) = (outcome(self.verdict), call_outcome(self.verdict));
         self.finish(of_attempt, of_call);
@@ -180,6 +191,11 @@ impl Drop for Tracker {
         }
         self.tell(CallOutcome::Cancelled);
     }
+}
+
+/// A gRPC response without a status so far.
+fn lacks_status(headers: &HeaderMap) -> bool {
+    is_grpc(headers) && field(headers, &GRPC_STATUS).is_none()
 }
 
 fn outcome(verdict: Verdict) -> Outcome {

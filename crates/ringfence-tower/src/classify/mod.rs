@@ -7,12 +7,13 @@ pub(crate) use self::chain::cause;
 use std::error::Error as StdError;
 use std::fmt;
 
-use http::{HeaderMap, HeaderName, StatusCode};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 /// gRPC's status, in headers or trailers.
-pub(crate) const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
+pub(crate) static GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 /// gRPC A6: what a server says of a further attempt.
-pub(crate) const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
+pub(crate) static PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 
 /// How an attempt failed without a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -125,7 +126,7 @@ pub fn classify_response(status: StatusCode, headers: &HeaderMap) -> Verdict {
 /// instance, every other status and its absence a success.
 #[must_use]
 pub fn classify_trailers(trailers: &HeaderMap) -> Verdict {
-    match trailers.get(GRPC_STATUS).map(|status| status.as_bytes()) {
+    match field(trailers, &GRPC_STATUS).map(|status| status.as_bytes()) {
         Some(b"14") => Verdict::Unavailable,
         Some(b"4") => Verdict::Failure,
         _ => Verdict::Success,
@@ -134,7 +135,7 @@ pub fn classify_trailers(trailers: &HeaderMap) -> Verdict {
 
 /// gRPC A6: a negative or malformed value asks not to try again.
 fn forbids_retry(headers: &HeaderMap) -> bool {
-    headers.get(PUSHBACK).is_some_and(|value| {
+    field(headers, &PUSHBACK).is_some_and(|value| {
         value
             .to_str()
             .ok()
@@ -143,10 +144,25 @@ fn forbids_retry(headers: &HeaderMap) -> bool {
     })
 }
 
+/// Up to so many fields, looking at all of them finds one sooner than its hash does.
+const FEW: usize = 4;
+
+/// The first value of a field.
+#[inline]
+pub(crate) fn field<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h HeaderValue> {
+    match headers.len() {
+        0 => None,
+        1..=FEW => {
+            let mut fields = headers.iter();
+            fields.find_map(|(other, value)| (other == name).then_some(value))
+        }
+        _ => headers.get(name),
+    }
+}
+
 /// Whether the status of the call comes in trailers.
 pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
-    headers
-        .get(http::header::CONTENT_TYPE)
+    field(headers, &CONTENT_TYPE)
         .and_then(|kind| kind.as_bytes().strip_prefix(b"application/grpc"))
         // grpc-web carries its trailers in the body.
         .is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
@@ -154,9 +170,24 @@ pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
-
     use super::*;
+
+    #[test]
+    fn a_field_is_found_among_few_and_many() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(field(&headers, &GRPC_STATUS), None);
+        for n in 0..8_u32 {
+            let name = HeaderName::try_from(format!("x-{n}")).expect("valid name");
+            headers.append(&name, HeaderValue::from(n));
+            headers.append(&name, HeaderValue::from(n + 100));
+            assert_eq!(
+                field(&headers, &name),
+                Some(&HeaderValue::from(n)),
+                "the first"
+            );
+            assert_eq!(field(&headers, &GRPC_STATUS), None);
+        }
+    }
 
     fn grpc(status: &'static str) -> HeaderMap {
         let mut headers = HeaderMap::new();

@@ -63,7 +63,7 @@ impl Pauses {
 
 /// gRPC A6; those that forbid a further attempt have been judged before.
 fn pushback(headers: &HeaderMap) -> Option<Duration> {
-    let millis = headers.get(PUSHBACK)?.to_str().ok()?.parse().ok()?;
+    let millis = headers.get(&PUSHBACK)?.to_str().ok()?.parse().ok()?;
     Some(Duration::from_millis(millis))
 }
 

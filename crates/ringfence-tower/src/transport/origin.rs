@@ -99,6 +99,12 @@ impl<'a> Target<'a> {
         self.candidate.node().attachment(key, init)
     }
 
+    /// What the transport keeps with the instance, where it is made already.
+    #[must_use]
+    pub fn attached<T: Send + Sync + 'static>(&self, key: &AttachmentKey<T>) -> Option<Arc<T>> {
+        self.candidate.node().attached(key)
+    }
+
     /// Follows whether the instance is still in the list of its service, without keeping it: for connections, which are let go
     /// with the instance.
     #[must_use]

@@ -9,7 +9,7 @@ use ringfence_core::Instance;
 use tracing::field::{Empty, display};
 use tracing::{Level, Span, span};
 
-use crate::classify::{GRPC_STATUS, is_grpc};
+use crate::classify::{GRPC_STATUS, field, is_grpc};
 use crate::error::Error;
 
 /// The target by which subscribers choose the spans of calls.
@@ -103,9 +103,7 @@ pub(super) fn grpc_status(span: &Span, headers: &HeaderMap) {
     if span.is_disabled() {
         return;
     }
-    let status = headers
-        .get(GRPC_STATUS)
-        .and_then(|status| status.to_str().ok());
+    let status = field(headers, &GRPC_STATUS).and_then(|status| status.to_str().ok());
     if let Some(status) = status.and_then(|status| status.parse::<u32>().ok()) {
         span.record("rpc.grpc.status_code", status);
     }

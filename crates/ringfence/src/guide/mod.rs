@@ -12,6 +12,7 @@
 //! | [`migration_tonic`], [`migration_envoy`] | how do I get here from `balance_list`, or from a sidecar? |
 //! | [`operations`] | what do I look at, and what do I do about it? |
 #![cfg_attr(feature = "admin", doc = "| [`admin`] | what does the page show? |")]
+//! | [`command`] | what does the command `ringfence` tell at a prompt? |
 //! | [`policy`] | what can a policy document say? The reference |
 //! | [`algorithms`] | how are keys mapped to instances, and which algorithm is for me? |
 //! | [`movement`] | which keys does a change move, and what about their data? |
@@ -24,6 +25,7 @@
 pub mod admin;
 pub mod algorithms;
 pub mod choosing_a_key;
+pub mod command;
 pub mod config;
 pub mod getting_started;
 pub mod gray_release;

@@ -66,6 +66,9 @@ impl Change {
                 *found = changed.map_err(|error| fault(&error))?;
             }
         }
-        Ok(Fleet { instances })
+        Ok(Fleet {
+            service: before.service.clone(),
+            instances,
+        })
     }
 }

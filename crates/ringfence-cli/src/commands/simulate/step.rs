@@ -4,7 +4,7 @@ use ringfence_core::{Instance, RingDiff};
 use serde::Serialize;
 
 use super::mapper::{Ids, Mapper};
-use crate::{input::Fleet, measure::expected};
+use crate::{input::Fleet, measure::ideal};
 
 /// What one change does to the keys.
 pub(super) struct Step {
@@ -63,7 +63,7 @@ impl Step {
             keys: 0,
             moved: BTreeMap::new(),
             unchanged: same.filter_map(|i| ids.find(i.id().as_str())).collect(),
-            ideal: ideal(before, after),
+            ideal: ideal(&before.instances, &after.instances),
             exact: exact.map(|share| share.as_f64()),
         }
     }
@@ -114,13 +114,6 @@ fn is_unchanged(before: &Instance, after: &Instance) -> bool {
         && before.is_enabled() == after.is_enabled()
         && before.address() == after.address()
         && hashed(before) == hashed(after)
-}
-
-/// What must move at least: what instances gain by their weights.
-fn ideal(before: &Fleet, after: &Fleet) -> f64 {
-    let before = expected(&before.instances);
-    let gain = |(id, after): (&str, f64)| (after - before.get(id).copied().unwrap_or(0.0)).max(0.0);
-    expected(&after.instances).into_iter().map(gain).sum()
 }
 
 fn share(keys: u64, of: u64) -> f64 {

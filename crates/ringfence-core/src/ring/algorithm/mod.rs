@@ -91,6 +91,35 @@ impl HashAlgorithm {
         "slots",
     ];
 
+    /// Whether instances are hashed by their *host key*, not by their id alone.
+    ///
+    /// ```
+    /// use ringfence_core::{HashAlgorithm, Maglev};
+    ///
+    /// assert!(HashAlgorithm::from(Maglev::default()).has_host_keys());
+    /// assert!(!HashAlgorithm::Ring.has_host_keys());
+    /// ```
+    #[must_use]
+    pub fn has_host_keys(&self) -> bool {
+        match self {
+            Self::EnvoyRing(_) | Self::Maglev(_) | Self::Nginx(_) | Self::Ketama(_) => true,
+            Self::Ring | Self::Jump(_) | Self::Rendezvous | Self::Slots(_) => false,
+        }
+    }
+
+    /// Whether the order in which instances are listed decides about owners.
+    #[must_use]
+    pub fn depends_on_order(&self) -> bool {
+        match self {
+            Self::EnvoyRing(ring) => ring.host_order() == HostOrder::AsGiven,
+            Self::Jump(jump) => jump.buckets().is_none(),
+            Self::Slots(slots) => slots.table().is_none(),
+            Self::Ring | Self::Maglev(_) | Self::Nginx(_) | Self::Ketama(_) | Self::Rendezvous => {
+                false
+            }
+        }
+    }
+
     /// Its name in documents and on the command line.
     #[must_use]
     pub fn as_str(&self) -> &'static str {

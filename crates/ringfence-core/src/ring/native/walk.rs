@@ -1,5 +1,5 @@
 use super::{NativeRing, cut::Entry, place::Place, probes::nearest};
-use crate::ring::seen::Seen;
+use crate::ring::{KeyHash, seen::Seen};
 
 pub(in crate::ring) struct NativeWalk<'a, P> {
     ring: &'a NativeRing,
@@ -67,6 +67,37 @@ impl<P: FnMut(u32) -> bool> Iterator for NativeWalk<'_, P> {
         self.members_left -= 1;
         self.given.insert(member);
         Some(member)
+    }
+}
+
+impl NativeRing {
+    /// All of a walk at once: nothing of it is carried from one member to the next, which is most of what a short one costs.
+    #[inline]
+    pub(in crate::ring) fn visit(
+        &self,
+        members: usize,
+        key: KeyHash,
+        mut usable: impl FnMut(u32) -> bool,
+        mut visit: impl FnMut(u32),
+    ) {
+        if !self.probes.is_plain() {
+            return self.walk_where(members, key, usable).for_each(visit);
+        }
+        let Some((place, _)) = self.points.successor(key.get(), &self.owners) else {
+            return;
+        };
+        let (mut bucket, mut rest) = (place.bucket(), self.points.rest(place));
+        let mut points_left = self.points.len();
+        let mut given = Seen::default();
+        for _ in 0..members.min(self.populated) {
+            let mut is_wanted = |member| !given.contains(member) && usable(member);
+            let left = &mut points_left;
+            let Some(member) = plain(self, &mut bucket, &mut rest, left, &mut is_wanted) else {
+                return;
+            };
+            given.insert(member);
+            visit(member);
+        }
     }
 }
 

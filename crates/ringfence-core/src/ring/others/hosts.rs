@@ -3,7 +3,7 @@
 use crate::{
     instance::{Instance, InstanceId},
     pool::Pool,
-    ring::{HashAlgorithm, HostOrder, RingConfig},
+    ring::{HashAlgorithm, RingConfig},
     snapshot::Snapshot,
 };
 
@@ -43,7 +43,7 @@ impl Hosts {
             )),
             _ => None,
         };
-        let has_host_keys = has_host_keys(config.algorithm());
+        let has_host_keys = config.algorithm().has_host_keys();
         let is_envoys = matches!(config.algorithm(), HashAlgorithm::EnvoyRing(_));
         let host = |(instance, &place): (&_, &u32)| {
             let instance: &Instance = instance;
@@ -67,7 +67,7 @@ impl Hosts {
         let members = pool.iter().map(|instance| &**instance).zip(pool.members());
         Self {
             list: members.map(host).collect(),
-            order: if takes_order(config.algorithm()) {
+            order: if config.algorithm().depends_on_order() {
                 order_given(pool)
             } else {
                 Box::default()
@@ -92,32 +92,6 @@ impl Hosts {
         let mut hosts: Vec<_> = self.weighted().collect();
         hosts.sort_by(|(_, a), (_, b)| a.key.cmp(&b.key));
         hosts
-    }
-}
-
-fn has_host_keys(algorithm: &HashAlgorithm) -> bool {
-    match algorithm {
-        HashAlgorithm::EnvoyRing(_)
-        | HashAlgorithm::Maglev(_)
-        | HashAlgorithm::Nginx(_)
-        | HashAlgorithm::Ketama(_) => true,
-        HashAlgorithm::Ring
-        | HashAlgorithm::Jump(_)
-        | HashAlgorithm::Rendezvous
-        | HashAlgorithm::Slots(_) => false,
-    }
-}
-
-fn takes_order(algorithm: &HashAlgorithm) -> bool {
-    match algorithm {
-        HashAlgorithm::EnvoyRing(ring) => ring.host_order() == HostOrder::AsGiven,
-        HashAlgorithm::Jump(jump) => jump.buckets().is_none(),
-        HashAlgorithm::Slots(slots) => slots.table().is_none(),
-        HashAlgorithm::Ring
-        | HashAlgorithm::Maglev(_)
-        | HashAlgorithm::Nginx(_)
-        | HashAlgorithm::Ketama(_)
-        | HashAlgorithm::Rendezvous => false,
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use ringfence_core::{
     EnvoyRing, HashAlgorithm, HostOrder, InstanceId, Jump, Ketama, KetamaVariant, Maglev, Nginx,
-    PointHash, RingConfig, SlotTable, Slots,
+    PointHash, RingConfig, SlotTable, Slots, did_you_mean,
 };
 
 use super::{RingAlgorithm, RingHash, RingHostOrder, RingSettings, RingSlots, RingVariant};
@@ -59,7 +59,12 @@ impl RingAlgorithm {
     /// That it has no such setting.
     pub(super) fn without(self, setting: &str) -> PolicyError {
         let (name, own) = (self.as_str(), self.settings().join("`, `"));
-        let reason = format!("`{setting}` is no setting of `{name}`, which has: `{own}`");
+        let hint = did_you_mean(setting, self.settings().iter().copied());
+        let hint = match hint.starts_with(", did you mean") {
+            true => hint,
+            false => format!(", which has: `{own}`"),
+        };
+        let reason = format!("`{setting}` is no setting of `{name}`{hint}");
         PolicyError::new(setting, reason)
     }
 }

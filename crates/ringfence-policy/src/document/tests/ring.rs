@@ -293,7 +293,11 @@ fn a_setting_can_be_given_by_its_name() -> Result<(), crate::PolicyError> {
 
     let mut own = RingSettings::default();
     for (name, value, says) in [
-        ("seeds", "1", "`seeds` is no setting of `ring`"),
+        (
+            "seeds",
+            "1",
+            "`seeds` is no setting of `ring`, did you mean `seed`?",
+        ),
         ("table_size", "7", "`table_size` is no setting of `ring`"),
         ("seed", "1, probes: 3", "seed: "),
         ("seed", "", "seed: "),

@@ -39,6 +39,9 @@ impl Options {
         &self,
         target: &Target<'_>,
     ) -> Result<Arc<Result<Channels, String>>, Rejection> {
+        if let Some(channels) = target.attached(&self.channels) {
+            return Ok(channels);
+        }
         // A channel spawns its task when it is made. The lack of a runtime now must not be
         // remembered for the instance.
         if Handle::try_current().is_err() {

@@ -1,57 +1,10 @@
-//! What can be said on the command line.
+//! Commands that measure rings.
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::Args as ClapArgs;
 
-/// Who owns which key, how even a ring is, what a change moves, and why two clients disagree.
-///
-/// Instances come from a file in the form of Ringfence's file source (YAML or JSON); keys from a file with one a line. `-` is
-/// standard input. Exit codes: 0 done, 1 a difference was found or a bound was passed, whether the output is read to its end or not,
-/// 2 a wrong usage or input.
-#[derive(Debug, Parser)]
-#[command(name = "ringfence", version, max_term_width = 100)]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Route(RouteArgs),
-    Plan(PlanArgs),
-    Simulate(SimulateArgs),
-    Dump(DumpArgs),
-    Diff(DiffArgs),
-}
-
-/// The instances, and how keys are mapped to them.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct RingArgs {
-    /// How keys are mapped: ring, envoy-ring, maglev, nginx, ketama, jump, rendezvous or slots.
-    #[arg(long, value_name = "NAME", default_value = "ring")]
-    pub(crate) algorithm: String,
-    /// A setting of the algorithm, named as in a policy document, such as points_per_instance=320 or host_order=sorted; as often
-    /// as needed.
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub(crate) settings: Vec<String>,
-    /// The file of instances.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) instances: PathBuf,
-    /// The service of the file; needed where it has several.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) service: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// Columns for people.
-    Table,
-    /// JSON.
-    Json,
-    /// CSV with a header.
-    Csv,
-}
+use super::{Format, RingArgs};
 
 /// Tells the owner of each key.
 ///
@@ -66,6 +19,8 @@ pub(crate) enum Format {
 #[command(after_help = "Examples:
   ringfence route --instances fleet.yaml --keys keys.txt
   ringfence route --algorithm envoy-ring --set min_ring_size=1024 --instances fleet.yaml --keys keys.txt
+  ringfence route --algorithm jump --set 'buckets=[cart-1, cart-2]' --instances fleet.yaml --keys keys.txt
+  ringfence route --algorithm slots --set 'slots={ owners: { 0-8191: cart-1, 8192-16383: cart-2 } }' --instances fleet.yaml --keys keys.txt
   cut -d, -f1 access.csv | ringfence route --instances fleet.yaml --keys - --walk 2")]
 pub(crate) struct RouteArgs {
     #[command(flatten)]
@@ -121,10 +76,10 @@ pub(crate) struct PlanArgs {
 pub(crate) struct SimulateArgs {
     #[command(flatten)]
     pub(crate) ring: RingArgs,
-    /// The file of the instances after the change.
+    /// The instances after the change.
     #[arg(
         long,
-        value_name = "FILE",
+        value_name = "SOURCE",
         conflicts_with = "changes",
         required_unless_present = "changes"
     )]
@@ -146,42 +101,28 @@ pub(crate) struct SimulateArgs {
     pub(crate) format: Format,
 }
 
-/// Writes what decides the owners of keys, as JSON for `ringfence diff`.
+/// Writes one self-contained HTML file about a service: how even it is, what changes move, and its ring.
 ///
-/// A running program writes the same with `Balancer::dump`. It holds no tags, unless --tags asks for them.
+/// It has a table of shares, the evenness for 1 to 1,000 points for each instance of this very service, what each instance that
+/// leaves, comes or is weighted anew would move beside the least that had to move, and a picture of the ring. It asks nothing of any
+/// network, has a light and a dark look, and can be printed.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
-  ringfence dump --instances fleet.yaml > here.json
-  ringfence dump --instances fleet.yaml --output here.json && ringfence diff here.json there.json")]
-pub(crate) struct DumpArgs {
+  ringfence report order.html --instances consul://127.0.0.1:8500/order
+  ringfence report maglev.html --instances fleet.yaml --algorithm maglev
+  ringfence report - --instances nacos:///order > order.html")]
+pub(crate) struct ReportArgs {
+    /// The file that is written; `-` is standard output.
+    #[arg(value_name = "FILE.html")]
+    pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) ring: RingArgs,
-    /// Where it is written to; without it, standard output.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Writes the tags of the instances too, which may hold what is not for everybody.
-    #[arg(long)]
-    pub(crate) tags: bool,
-}
-
-/// Tells the first reason why two dumps send keys to different instances.
-///
-/// In this order: layout, algorithm and its settings, instances and their ids, weights, host keys and order where the algorithm
-/// depends on them, points, fingerprint. A setting that differs is told even where these instances are mapped alike, since others
-/// may not be. Exits with 0 where nothing differs, with 1 where something does.
-#[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:
-  ringfence diff here.json there.json")]
-pub(crate) struct DiffArgs {
-    /// The first dump.
-    #[arg(value_name = "HERE")]
-    pub(crate) here: PathBuf,
-    /// The second dump.
-    #[arg(value_name = "THERE")]
-    pub(crate) there: PathBuf,
-    /// How it is written.
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub(crate) format: Format,
+    /// Keys to sample where shares are not exact.
+    #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub(crate) sample: u64,
+    /// Instances whose changes are shown; those with the largest shares.
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) changes: u16,
 }
 
 fn bound(text: &str) -> Result<f64, String> {

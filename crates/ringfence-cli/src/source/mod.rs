@@ -1,0 +1,122 @@
+//! Where instances come from: a file, a list, or a service of a registry, named by one text.
+
+mod address;
+#[cfg(any(feature = "consul", feature = "nacos", feature = "etcd"))]
+mod credentials;
+mod kind;
+mod read;
+mod registry;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use ringfence_core::Instance;
+use ringfence_discovery::{Discovery, FileDiscovery, ServiceKey, StaticDiscovery};
+
+pub(crate) use self::{
+    address::RegistryAddress,
+    kind::Kind,
+    read::{runtime, warn},
+};
+use crate::{failure::Failure, input::Fleet};
+
+/// What `--instances` names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// A file of instances; `-` is standard input.
+    File(PathBuf),
+    /// `static:` with addresses, each the id of its instance too.
+    Static(Vec<Instance>),
+    /// A service of a registry.
+    Registry(RegistryAddress),
+}
+
+/// A source that can be read and watched, and the service in it.
+pub(crate) type Connected = (Arc<dyn Discovery>, ServiceKey);
+
+impl Source {
+    /// Reads `file:PATH`, `static:ADDRESS,...`, `consul://...`, `nacos://...` and `etcd://...`; anything else is a path.
+    ///
+    /// No message repeats the text before it is known to hold no credentials.
+    pub(crate) fn parse(text: &Path) -> Result<Self, Failure> {
+        let Some(known) = text.to_str() else {
+            return Ok(Self::File(text.to_owned()));
+        };
+        if let Some(path) = known.strip_prefix("file:") {
+            let path = path.strip_prefix("//").unwrap_or(path);
+            return Ok(Self::File(PathBuf::from(path)));
+        }
+        if let Some(list) = known.strip_prefix("static:") {
+            return static_list(list).map(Self::Static);
+        }
+        match RegistryAddress::parse(known) {
+            Some(address) => address.map(Self::Registry).map_err(Failure::new),
+            None => Ok(Self::File(text.to_owned())),
+        }
+    }
+
+    /// How it is told to people; without credentials, since it cannot hold any.
+    pub(crate) fn told(&self) -> String {
+        match self {
+            Self::File(path) if path.as_os_str() == "-" => "standard input".to_owned(),
+            Self::File(path) => path.display().to_string(),
+            Self::Static(instances) => format!("a list of {}", instances.len()),
+            Self::Registry(address) => address.to_string(),
+        }
+    }
+
+    /// The source to be watched. A file on disk is followed; standard input is read once.
+    ///
+    /// A registry's client starts tasks, so this needs a runtime.
+    pub(crate) fn connect(&self, service: Option<&str>) -> Result<Connected, Failure> {
+        match self {
+            Self::File(path) => {
+                // It is read here too, to tell of a file that is wrong at the start, and which service is meant.
+                let found = Fleet::of_file(path, service)?;
+                let key = ServiceKey::new(&found.service);
+                if path.as_os_str() == "-" {
+                    let list = StaticDiscovery::new().with_service(key.clone(), found.instances);
+                    return Ok((Arc::new(list), key));
+                }
+                Ok((Arc::new(FileDiscovery::new(path)), key))
+            }
+            Self::Static(instances) => {
+                let key = ServiceKey::new(service.unwrap_or("static"));
+                let list = StaticDiscovery::new().with_service(key.clone(), instances.clone());
+                Ok((Arc::new(list), key))
+            }
+            Self::Registry(address) => {
+                let address = address
+                    .clone()
+                    .with_service(service)
+                    .map_err(Failure::new)?;
+                registry::connect(&address)
+            }
+        }
+    }
+}
+
+fn static_list(list: &str) -> Result<Vec<Instance>, Failure> {
+    let fault = |at: &str, fault: &dyn std::fmt::Display| {
+        Failure::new(format_args!("static:{at}: {fault}"))
+    };
+    let addresses: Vec<&str> = list.split(',').map(str::trim).collect();
+    let instances = addresses.iter().map(|address| {
+        // `id=host:port` names the instance, as a registry does.
+        let (id, address) = address.split_once('=').unwrap_or((address, address));
+        let built = Instance::builder(id, address).build();
+        built.map_err(|error| fault(address, &error))
+    });
+    let instances: Vec<Instance> = instances.collect::<Result<_, _>>()?;
+    let mut ids: Vec<&str> = instances.iter().map(|i| i.id().as_str()).collect();
+    ids.sort_unstable();
+    match ids.windows(2).find(|pair| pair.first() == pair.last()) {
+        Some(pair) => Err(fault(
+            pair.first().copied().unwrap_or_default(),
+            &"it is there twice",
+        )),
+        None => Ok(instances),
+    }
+}
