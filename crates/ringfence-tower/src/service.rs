@@ -15,7 +15,7 @@ use crate::attempt;
 use crate::body::{RequestBody, ResponseBody};
 use crate::settings::Settings;
 use crate::transport::Transport;
-use crate::watch::Watched;
+use crate::watch::Traced;
 
 /// A client of one service, made by [`RingfenceLayer`](crate::RingfenceLayer).
 ///
@@ -107,15 +107,14 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let transport = self.transport.clone();
         let settings = Arc::clone(&self.settings);
-        let watched = Watched::begin(&settings.balancer, &request);
-        let span = watched.as_ref().map(|watched| watched.span());
-        let span = span.filter(|span| !span.is_disabled()).cloned();
+        let traced = Traced::begin(&settings.balancer, &request);
+        let span = traced.as_ref().map(|traced| traced.span().clone());
         ResponseFuture {
             inner: match span {
                 // Made where it is boxed: it is large.
-                None => Box::pin(attempt::run(transport, settings, request, watched)),
+                None => Box::pin(attempt::run(transport, settings, request, traced)),
                 Some(span) => {
-                    let answer = attempt::run(transport, settings, request, watched);
+                    let answer = attempt::run(transport, settings, request, traced);
                     Box::pin(answer.instrument(span))
                 }
             },

@@ -122,8 +122,8 @@ async fn no_key_is_told_and_no_answer_grows_with_keys() {
             && let Some(mut call) = balancer.observe_call()
         {
             call.decided(&decision, None);
-            call.attempt(decision.instance());
-            call.end(CallOutcome::Success);
+            call.attempt();
+            call.end(CallOutcome::Success, Some(decision.instance().id()));
         }
     }
     let state = get(&service, "/state").await;

@@ -60,8 +60,8 @@ async fn each_document_has_its_form() {
     let mut call = balancer.observe_call().expect("they are looked at");
     call.decided(&decision, None);
     call.key_source("header x-user");
-    call.attempt(decision.instance());
-    call.end(CallOutcome::Success);
+    call.attempt();
+    call.end(CallOutcome::Success, Some(decision.instance().id()));
     for (name, path) in [
         ("services", "/services"),
         ("snapshot", "/snapshot"),

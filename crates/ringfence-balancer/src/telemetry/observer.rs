@@ -55,7 +55,7 @@ use crate::WeakBalancer;
 /// // The layer of `ringfence-tower` does this for each call.
 /// let mut call = balancer.observe_call().expect("somebody observes");
 /// call.decided(&balancer.pick(&PickRequest::new())?, None);
-/// call.end(CallOutcome::Transport);
+/// call.end(CallOutcome::Transport, None);
 /// assert_eq!(count.load(Ordering::Relaxed), 1);
 /// # Ok(())
 /// # }
@@ -106,7 +106,7 @@ pub struct CallEnd<'a> {
     pub took: Duration,
     /// Attempts that were begun; zero where there was no instance.
     pub attempts: u32,
-    /// The instance of the last one.
+    /// The instance of the last one; `None` also where the caller went away before the answer began.
     pub instance: Option<&'a InstanceId>,
 }
 

@@ -1,6 +1,6 @@
 use std::{fmt, sync::Arc, time::SystemTime};
 
-use ringfence_core::{Instance, KeyHash};
+use ringfence_core::{InstanceId, KeyHash};
 use tokio::time::Instant;
 
 use super::{CallEnd, CallOutcome, DecisionSample, calls::Calls, calls::PoolMeter};
@@ -20,7 +20,6 @@ pub struct CallRecord {
     meter: Option<Arc<PoolMeter>>,
     begun: Instant,
     attempts: u32,
-    instance: Option<Arc<Instance>>,
     sample: Option<Box<Sampled>>,
 }
 
@@ -41,7 +40,6 @@ impl CallRecord {
             meter: None,
             begun,
             attempts: 0,
-            instance: None,
             sample: is_due.then(Box::default),
         }
     }
@@ -72,13 +70,7 @@ impl CallRecord {
     }
 
     /// An attempt begins.
-    pub fn attempt(&mut self, instance: &Arc<Instance>) {
-        self.attempts = self.attempts.saturating_add(1);
-        self.instance = Some(Arc::clone(instance));
-    }
-
-    /// An attempt beside another one is over, whose instance is not the last word.
-    pub fn attempt_beside(&mut self) {
+    pub fn attempt(&mut self) {
         self.attempts = self.attempts.saturating_add(1);
     }
 
@@ -93,12 +85,18 @@ impl CallRecord {
         self.attempts
     }
 
-    /// The call is over.
-    pub fn end(mut self, outcome: CallOutcome) {
-        self.over(outcome);
+    /// When the call began.
+    #[must_use]
+    pub fn begun(&self) -> Instant {
+        self.begun
     }
 
-    fn over(&mut self, outcome: CallOutcome) {
+    /// The call is over; `instance` is that of its last attempt.
+    pub fn end(mut self, outcome: CallOutcome, instance: Option<&InstanceId>) {
+        self.over(outcome, instance);
+    }
+
+    fn over(&mut self, outcome: CallOutcome, instance: Option<&InstanceId>) {
         let Some(calls) = self.calls.take() else {
             return;
         };
@@ -108,7 +106,7 @@ impl CallRecord {
             outcome,
             took,
             attempts: self.attempts,
-            instance: self.instance.as_ref().map(|instance| instance.id()),
+            instance,
         });
         if let Some(sample) = self.sample.take() {
             calls.samples.push(DecisionSample {
@@ -117,7 +115,7 @@ impl CallRecord {
                 pool: meter.label.clone(),
                 key_hash: sample.key_hash,
                 key_source: sample.key_source,
-                instance: self.instance.as_ref().map(|instance| instance.id().clone()),
+                instance: instance.cloned(),
                 attempts: self.attempts,
                 outcome,
                 took,
@@ -128,7 +126,7 @@ impl CallRecord {
 
 impl Drop for CallRecord {
     fn drop(&mut self) {
-        self.over(CallOutcome::Cancelled);
+        self.over(CallOutcome::Cancelled, None);
     }
 }
 

@@ -41,7 +41,7 @@ async fn keys_and_tags_make_no_series() {
         if let Ok(decision) = balancer.pick(&request) {
             call.decided(&decision, None);
         }
-        call.end(CallOutcome::Success);
+        call.end(CallOutcome::Success, None);
     };
     // Hot keys and the observed skew have series once there are some requests; a few more stages may serve.
     (0..1_000).for_each(&decide);

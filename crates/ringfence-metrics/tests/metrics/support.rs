@@ -41,13 +41,13 @@ pub(crate) fn call(balancer: &Balancer, key: &str, outcome: CallOutcome) {
         .pick(&PickRequest::new().with_key(key))
         .expect("an owner");
     call.decided(&decision, None);
-    call.attempt(decision.instance());
+    call.attempt();
     let mut attempt = decision.first().begin();
     attempt.report(match outcome {
         CallOutcome::Success => Outcome::Success,
         _ => Outcome::Failure(FailureKind::Status),
     });
-    call.end(outcome);
+    call.end(outcome, Some(decision.instance().id()));
 }
 
 /// Series of a text with their values.

@@ -25,10 +25,10 @@ async fn calls_are_counted_by_pool_and_outcome_with_their_time() {
     balancer
         .observe_call()
         .expect("observed")
-        .end(CallOutcome::NoInstances);
+        .end(CallOutcome::NoInstances, None);
     let slow = balancer.observe_call().expect("observed");
     sleep(Duration::from_millis(30)).await;
-    slow.end(CallOutcome::NotReady);
+    slow.end(CallOutcome::NotReady, None);
     let series = series(&metrics.render());
     let of = |name: &str| series.get(name).copied();
     let requests = |pool: &str, outcome: &str| {

@@ -36,7 +36,7 @@ use crate::error::{Error, ErrorKind};
 use crate::retry::RetryPolicy;
 use crate::settings::Settings;
 use crate::transport::Transport;
-use crate::watch::Watched;
+use crate::watch::{Traced, Watched};
 
 type Answer<R> = Response<ResponseBody<R>>;
 
@@ -48,7 +48,7 @@ pub(crate) fn run<S, B>(
     mut transport: S,
     settings: Arc<Settings>,
     request: Request<B>,
-    watched: Option<Box<Watched>>,
+    traced: Option<Box<Traced>>,
 ) -> impl Future<Output = Result<Answer<S::ResponseBody>, S::Error>> + use<S, B>
 where
     S: Transport<B>,
@@ -59,6 +59,7 @@ where
     let mut in_hand = InHand::new(head, body);
     async move {
         let settings = &*settings;
+        let watched = Watched::new(settings.balancer.observe_call(), traced);
         let mut trail = Trail::of(watched);
         // Where it is to stay: it is large.
         let mut decision = None;
@@ -78,9 +79,7 @@ where
                             let Some(request) = in_hand.take() else {
                                 break 'failed trail.full(settings);
                             };
-                            if let Some(watched) = trail.take_watched() {
-                                watched.leave();
-                            }
+                            trail.take_watched().leave();
                             return Ok(Box::pin(pass(untouched, settings, request)).await?);
                         }
                         Err(error) => break 'failed error,
@@ -386,7 +385,8 @@ impl<S> Call<'_, S> {
         let (head, body) = response.into_parts();
         if let Some(watched) = trail.watched() {
             watched.answered(head.status, &head.headers);
-        } else if body.is_end_stream() {
+        }
+        if body.is_end_stream() {
             trail.answered(&head.headers, verdict);
             return Response::from_parts(head, ResponseBody::untracked(body));
         }

@@ -55,7 +55,7 @@ impl<S> Call<'_, S> {
         S: Transport<B>,
         B: RequestBody,
     {
-        let begun = self.begun(candidate);
+        let begun = self.begun(candidate, trail.begun(delayed));
         let is_last = end.is_some_and(|end| begun.limit.is_none_or(|limit| end <= limit));
         let limit = if is_last { end } else { begun.limit };
         let mut service = self.service(candidate)?;
@@ -98,7 +98,7 @@ impl<S> Call<'_, S> {
         S: Transport<B>,
         B: RequestBody,
     {
-        let begun = self.begun(candidate);
+        let begun = self.begun(candidate, trail.begun(delayed));
         let mut service = self.service(candidate)?;
         let ready = poll_fn(|cx| service.poll_ready(cx).map_err(Into::into));
         let Some(ready) = within(begun.limit, ready).await else {
@@ -108,11 +108,12 @@ impl<S> Call<'_, S> {
         Ok((begun, call))
     }
 
-    fn begun<'c, B>(&self, candidate: &'c Candidate) -> Begun<'c>
+    /// `at` is when the attempt began, where somebody has just looked.
+    fn begun<'c, B>(&self, candidate: &'c Candidate, at: Option<Instant>) -> Begun<'c>
     where
         S: Transport<B>,
     {
-        let now = Instant::now();
+        let now = at.unwrap_or_else(Instant::now);
         let timeout = self.settings.retry.per_try_timeout();
         Begun {
             candidate,

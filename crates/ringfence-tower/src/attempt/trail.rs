@@ -7,6 +7,7 @@ use std::sync::Arc;
 use http::HeaderMap;
 use ringfence_balancer::{Candidate, Decision, FailureKind, InFlight, Outcome, Permit, PickError};
 use ringfence_core::PoolSpec;
+use tokio::time::Instant;
 
 use crate::body::Tracker;
 use crate::classify::{Classify, Verdict};
@@ -19,8 +20,8 @@ use crate::watch::Watched;
 /// that the end of the time can be put down to the instance that was being waited for.
 #[derive(Default)]
 pub(super) struct Trail {
-    /// The call, where somebody watches it.
-    watched: Option<Box<Watched>>,
+    /// The call, for those who watch it.
+    watched: Watched,
     /// Name of the policy's rule, where it decided.
     rule: Option<Arc<str>>,
     /// What the candidates have in common.
@@ -37,7 +38,7 @@ pub(super) struct Trail {
 }
 
 impl Trail {
-    pub(super) fn of(watched: Option<Box<Watched>>) -> Self {
+    pub(super) fn of(watched: Watched) -> Self {
         Self {
             watched,
             ..Self::default()
@@ -46,12 +47,17 @@ impl Trail {
 
     /// What is told to those who watch the call.
     pub(super) fn watched(&mut self) -> Option<&mut Watched> {
-        self.watched.as_deref_mut()
+        self.watched.is_any().then_some(&mut self.watched)
+    }
+
+    /// When the attempt began, if nothing `delayed` it since the call did and that is known.
+    pub(super) fn begun(&self, delayed: bool) -> Option<Instant> {
+        self.watched.begun().filter(|_| !delayed)
     }
 
     /// Takes it, for what comes after the attempts.
-    pub(super) fn take_watched(&mut self) -> Option<Box<Watched>> {
-        self.watched.take()
+    pub(super) fn take_watched(&mut self) -> Watched {
+        std::mem::take(&mut self.watched)
     }
 
     /// Where the name of the rule goes.
@@ -70,9 +76,7 @@ impl Trail {
     }
 
     pub(super) fn decided(&mut self, decision: &Decision) {
-        if let Some(watched) = &mut self.watched {
-            watched.decided(decision, self.rule.as_ref());
-        }
+        self.watched.decided(decision, self.rule.as_ref());
     }
 
     pub(super) fn admitted(&mut self, permit: Permit) {
@@ -80,9 +84,7 @@ impl Trail {
     }
 
     pub(super) fn begin(&mut self, attempt: InFlight) {
-        if let Some(watched) = &mut self.watched {
-            watched.attempt(attempt.instance());
-        }
+        self.watched.attempt(attempt.instance());
         self.running = Some(attempt);
         self.seen += u32::from(self.sent);
         self.sent = false;
@@ -109,8 +111,8 @@ impl Trail {
     /// The attempt beside the running one goes on in its place. If that one is not over, it is given up, which says nothing
     /// about its instance.
     pub(super) fn overtaken_by(&mut self, other: Self) {
-        if let (Some(watched), Some(running)) = (&mut self.watched, &other.running) {
-            watched.attempt(running.instance());
+        if let Some(running) = &other.running {
+            self.watched.attempt(running.instance());
         }
         self.running = other.running;
         self.failed.extend(other.failed);
@@ -120,9 +122,7 @@ impl Trail {
 
     /// The attempt beside the running one is over.
     pub(super) fn joined_by(&mut self, other: Self) {
-        if let Some(watched) = &mut self.watched {
-            watched.attempt_beside();
-        }
+        self.watched.attempt_beside();
         self.failed.extend(other.failed);
         self.seen += u32::from(other.sent);
         self.refusals = self.refusals.max(other.refusals);
@@ -181,8 +181,11 @@ impl Trail {
 
     /// The running attempt is over with this head, which no body follows on.
     pub(super) fn answered(&mut self, headers: &HeaderMap, verdict: Verdict) {
+        let (attempt, call) = Tracker::outcomes_of_head(headers, verdict);
+        let watched = self.take_watched();
         if let Some(mut running) = self.running.take() {
-            running.report(Tracker::outcome_of_head(headers, verdict));
+            watched.end(call, Some(running.instance().id()));
+            running.report(attempt);
         }
         self.permit = None;
     }
@@ -197,7 +200,7 @@ impl Trail {
         let running = self.running.take();
         Tracker::new(running, Arc::clone(classifier), headers, verdict)
             .with_permit(self.permit.take())
-            .watched(self.watched.take())
+            .watched(self.take_watched())
     }
 
     /// The error that the call ends with.
@@ -219,9 +222,7 @@ impl Trail {
 
     /// The call ends with this error.
     pub(super) fn told_of(&mut self, error: Error) -> Error {
-        if let Some(watched) = self.watched.take() {
-            watched.failed(&error);
-        }
+        self.take_watched().failed(&error);
         error
     }
 

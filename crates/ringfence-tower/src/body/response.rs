@@ -75,8 +75,8 @@ pub(crate) struct Tracker {
     verdict: Verdict,
     /// The call's place among those in flight.
     _permit: Option<Permit>,
-    /// The call, where somebody watches it.
-    watched: Option<Box<Watched>>,
+    /// The call, for those who watch it.
+    watched: Watched,
 }
 
 impl Tracker {
@@ -98,17 +98,20 @@ impl Tracker {
             has_data: false,
             verdict,
             _permit: None,
-            watched: None,
+            watched: Watched::default(),
         }
     }
 
-    /// The outcome of a response that is over with its head.
-    pub(crate) fn outcome_of_head(headers: &HeaderMap, verdict: Verdict) -> Outcome {
-        match outcome(verdict) {
-            failure @ Outcome::Failure(_) => failure,
-            _ if lacks_status(headers) => Outcome::Failure(CUT_OFF),
-            other => other,
+    /// What a response that is over with its head means for the attempt and for the call.
+    pub(crate) fn outcomes_of_head(
+        headers: &HeaderMap,
+        verdict: Verdict,
+    ) -> (Outcome, CallOutcome) {
+        let attempt = outcome(verdict);
+        if !matches!(attempt, Outcome::Failure(_)) && lacks_status(headers) {
+            return (Outcome::Failure(CUT_OFF), CallOutcome::Broken);
         }
+        (attempt, call_outcome(verdict))
     }
 
     /// Keeps the place of the call as long as the response lasts.
@@ -120,7 +123,7 @@ impl Tracker {
 
     /// Tells of the call when the response is over.
     #[must_use]
-    pub(crate) fn watched(mut self, watched: Option<Box<Watched>>) -> Self {
+    pub(crate) fn watched(mut self, watched: Watched) -> Self {
         self.watched = watched;
         self
     }
@@ -136,9 +139,7 @@ impl Tracker {
         if field(trailers, &GRPC_STATUS).is_some() {
             self.status_due = false;
         }
-        if let Some(watched) = &self.watched {
-            watched.trailers(trailers);
-        }
+        self.watched.trailers(trailers);
         if self.verdict == Verdict::Success {
             self.verdict = self.classifier.trailers(trailers);
         }
@@ -164,13 +165,14 @@ impl Tracker {
     }
 
     fn finish(mut self, attempt: Outcome, call: CallOutcome) {
-        self.report(attempt);
         self.tell(call);
+        self.report(attempt);
     }
 
     fn tell(&mut self, call: CallOutcome) {
-        if let Some(watched) = self.watched.take() {
-            watched.end(call);
+        let watched = std::mem::take(&mut self.watched);
+        if watched.is_any() {
+            watched.end(call, self.instance().map(Instance::id));
         }
     }
 
@@ -186,8 +188,8 @@ impl Drop for Tracker {
     /// to the end would only ever fail.
     fn drop(&mut self) {
         if self.has_data || !self.status_due {
-            self.report(outcome(self.verdict));
             self.tell(call_outcome(self.verdict));
+            self.report(outcome(self.verdict));
         }
         self.tell(CallOutcome::Cancelled);
     }

@@ -1,128 +1,125 @@
 //! What those who watch calls are told of one: observers of the balancer, and the trace.
 
 mod span;
+mod traced;
 
 use std::fmt;
 use std::sync::Arc;
 
 use http::{HeaderMap, StatusCode};
-use ringfence_balancer::{Balancer, CallOutcome, CallRecord, Decision};
-use ringfence_core::Instance;
-use tracing::Span;
+use ringfence_balancer::{CallOutcome, CallRecord, Decision};
+use ringfence_core::{Instance, InstanceId};
+use tokio::time::Instant;
 
+pub(crate) use self::traced::Traced;
 use crate::error::Error;
 
-/// One call, for those who watch. It lies on the heap and is made for those calls alone that somebody watches.
+/// One call, for those who watch it.
+#[derive(Default)]
 pub(crate) struct Watched {
-    span: Span,
     record: Option<CallRecord>,
-    attempts: u32,
-    instance: Option<Arc<Instance>>,
-    is_over: bool,
+    /// On the heap: few calls are traced, and all carry the room for this.
+    traced: Option<Box<Traced>>,
 }
 
 impl Watched {
-    /// `None` if nobody watches.
     #[inline]
-    pub(crate) fn begin<B>(balancer: &Balancer, request: &http::Request<B>) -> Option<Box<Self>> {
-        let record = balancer.observe_call();
-        let span = span::of(balancer, request.method(), request.uri(), request.headers());
-        if record.is_none() && span.is_disabled() {
-            return None;
-        }
-        Some(Box::new(Self {
-            span,
-            record,
-            attempts: 0,
-            instance: None,
-            is_over: false,
-        }))
+    pub(crate) fn new(record: Option<CallRecord>, traced: Option<Box<Traced>>) -> Self {
+        Self { record, traced }
     }
 
-    /// The span of the call, which is disabled where nobody traces it.
-    pub(crate) fn span(&self) -> &Span {
-        &self.span
+    /// Whether anybody watches.
+    #[inline]
+    pub(crate) fn is_any(&self) -> bool {
+        self.record.is_some() || self.traced.is_some()
+    }
+
+    /// When the call began, where that is known.
+    #[inline]
+    pub(crate) fn begun(&self) -> Option<Instant> {
+        self.record.as_ref().map(CallRecord::begun)
     }
 
     /// The key comes from there. `key` is the key itself where traces may have it.
     pub(crate) fn key_source(&mut self, source: &dyn fmt::Display, key: Option<&[u8]>) {
-        if let Some(record) = self
-            .record
-            .as_mut()
-            .filter(|record| record.wants_key_source())
+        if let Some(record) = &mut self.record
+            && record.wants_key_source()
         {
             record.key_source(source);
         }
-        span::key(&self.span, source, key);
+        if let Some(traced) = &self.traced {
+            traced.key(source, key);
+        }
     }
 
     pub(crate) fn decided(&mut self, decision: &Decision, rule: Option<&Arc<str>>) {
         if let Some(record) = &mut self.record {
             record.decided(decision, rule);
         }
-        span::decided(&self.span, decision, rule);
+        if let Some(traced) = &self.traced {
+            traced.decided(decision, rule);
+        }
     }
 
-    /// An attempt begins at this instance.
+    /// An attempt begins at this instance, whose answer is to count.
     pub(crate) fn attempt(&mut self, instance: &Arc<Instance>) {
-        self.attempts = self.attempts.saturating_add(1);
         if let Some(record) = &mut self.record {
-            record.attempt(instance);
+            record.attempt();
         }
-        if !self.span.is_disabled() {
-            self.instance = Some(Arc::clone(instance));
+        if let Some(traced) = &mut self.traced {
+            traced.attempt(Some(instance));
         }
     }
 
     /// An attempt beside the one whose answer counts is over.
     pub(crate) fn attempt_beside(&mut self) {
-        self.attempts = self.attempts.saturating_add(1);
         if let Some(record) = &mut self.record {
-            record.attempt_beside();
+            record.attempt();
+        }
+        if let Some(traced) = &mut self.traced {
+            traced.attempt(None);
         }
     }
 
     /// What the answer begins with.
     pub(crate) fn answered(&self, status: StatusCode, headers: &HeaderMap) {
-        span::answered(&self.span, status, headers);
+        if let Some(traced) = &self.traced {
+            traced.answered(status, headers);
+        }
     }
 
     /// What a gRPC answer ends with.
     pub(crate) fn trailers(&self, trailers: &HeaderMap) {
-        span::grpc_status(&self.span, trailers);
+        if let Some(traced) = &self.traced {
+            traced.trailers(trailers);
+        }
     }
 
-    pub(crate) fn failed(mut self, error: &Error) {
-        span::failed(&self.span, error);
-        self.over(error.kind().outcome());
+    pub(crate) fn failed(self, error: &Error) {
+        if let Some(traced) = &self.traced {
+            traced.failed(error);
+        }
+        let last = error.attempts().last().map(|attempt| attempt.instance());
+        self.end(error.kind().outcome(), last);
     }
 
-    pub(crate) fn end(mut self, outcome: CallOutcome) {
-        self.over(outcome);
+    /// The call is over, with the answer of this instance if of any.
+    pub(crate) fn end(self, outcome: CallOutcome, instance: Option<&InstanceId>) {
+        if let Some(record) = self.record {
+            record.end(outcome, instance);
+        }
+        if let Some(mut traced) = self.traced {
+            traced.over(outcome);
+        }
     }
 
     /// The call is no business of the layer.
-    pub(crate) fn leave(mut self) {
-        self.is_over = true;
-        if let Some(record) = self.record.take() {
+    pub(crate) fn leave(self) {
+        if let Some(record) = self.record {
             record.leave();
         }
-    }
-
-    fn over(&mut self, outcome: CallOutcome) {
-        self.is_over = true;
-        if let Some(record) = self.record.take() {
-            record.end(outcome);
-        }
-        span::over(&self.span, outcome, self.attempts, self.instance.as_deref());
-    }
-}
-
-impl Drop for Watched {
-    /// A caller who went away.
-    fn drop(&mut self) {
-        if !self.is_over {
-            self.over(CallOutcome::Cancelled);
+        if let Some(mut traced) = self.traced {
+            traced.leave();
         }
     }
 }
@@ -131,6 +128,7 @@ impl fmt::Debug for Watched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watched")
             .field("record", &self.record)
-            .finish_non_exhaustive()
+            .field("traced", &self.traced.is_some())
+            .finish()
     }
 }

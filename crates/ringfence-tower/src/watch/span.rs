@@ -67,9 +67,6 @@ fn begin(span: &Span, balancer: &Balancer, method: &Method, uri: &Uri, headers: 
 }
 
 pub(super) fn key(span: &Span, source: &dyn fmt::Display, key: Option<&[u8]>) {
-    if span.is_disabled() {
-        return;
-    }
     span.record("ringfence.key_source", display(source));
     if let Some(key) = key {
         span.record("ringfence.key", &*String::from_utf8_lossy(key));
@@ -77,9 +74,6 @@ pub(super) fn key(span: &Span, source: &dyn fmt::Display, key: Option<&[u8]>) {
 }
 
 pub(super) fn decided(span: &Span, decision: &Decision, rule: Option<&Arc<str>>) {
-    if span.is_disabled() {
-        return;
-    }
     let rule = rule.map_or(PoolLabel::DEFAULT_RULE, |rule| rule);
     span.record(
         "ringfence.pool",
@@ -89,9 +83,6 @@ pub(super) fn decided(span: &Span, decision: &Decision, rule: Option<&Arc<str>>)
 }
 
 pub(super) fn answered(span: &Span, status: StatusCode, headers: &HeaderMap) {
-    if span.is_disabled() {
-        return;
-    }
     if is_grpc(headers) {
         grpc_status(span, headers);
     } else {
@@ -100,9 +91,6 @@ pub(super) fn answered(span: &Span, status: StatusCode, headers: &HeaderMap) {
 }
 
 pub(super) fn grpc_status(span: &Span, headers: &HeaderMap) {
-    if span.is_disabled() {
-        return;
-    }
     let status = field(headers, &GRPC_STATUS).and_then(|status| status.to_str().ok());
     if let Some(status) = status.and_then(|status| status.parse::<u32>().ok()) {
         span.record("rpc.grpc.status_code", status);
@@ -110,15 +98,10 @@ pub(super) fn grpc_status(span: &Span, headers: &HeaderMap) {
 }
 
 pub(super) fn failed(span: &Span, error: &Error) {
-    if !span.is_disabled() {
-        span.record("otel.status_description", display(error));
-    }
+    span.record("otel.status_description", display(error));
 }
 
 pub(super) fn over(span: &Span, outcome: CallOutcome, attempts: u32, instance: Option<&Instance>) {
-    if span.is_disabled() {
-        return;
-    }
     span.record("ringfence.outcome", outcome.as_str());
     span.record("ringfence.hop", attempts.saturating_sub(1));
     if attempts > 1 {

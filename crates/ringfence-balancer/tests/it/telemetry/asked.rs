@@ -205,8 +205,8 @@ async fn call(balancer: &Balancer, key: &str) {
     if call.wants_key_source() {
         call.key_source("header x-user");
     }
-    call.attempt(decision.instance());
-    call.end(CallOutcome::Success);
+    call.attempt();
+    call.end(CallOutcome::Success, Some(decision.instance().id()));
 }
 
 #[tokio::test(start_paused = true)]

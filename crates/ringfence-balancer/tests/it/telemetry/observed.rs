@@ -119,14 +119,15 @@ async fn observers_hear_how_calls_end_with_their_pool_attempts_and_time() {
 
     let mut call = begin();
     call.decided(&decision, Some(&"carts".into()));
-    call.attempt(decision.instance());
-    call.attempt(decision.instance());
+    call.attempt();
+    call.attempt();
     sleep(Duration::from_millis(30)).await;
-    call.end(CallOutcome::AttemptsExhausted);
+    let last = decision.instance().id();
+    call.end(CallOutcome::AttemptsExhausted, Some(last));
     let mut call = begin();
     call.decided(&decision, None);
     drop(call);
-    begin().end(CallOutcome::NoInstances);
+    begin().end(CallOutcome::NoInstances, None);
 
     let id = format!("{:?}", Some(decision.instance().id().to_string()));
     let expected = [
@@ -148,7 +149,7 @@ async fn labels_of_pools_are_bounded_and_each_is_asked_for_once() {
     let call = |rule: &Arc<str>| {
         let mut call = balancer.observe_call().expect("observed");
         call.decided(&decision, Some(rule));
-        call.end(CallOutcome::Success);
+        call.end(CallOutcome::Success, None);
     };
     // The same names again and again, each time in another place, as from a policy that is loaded anew.
     for _ in 0..2_000 {
@@ -204,7 +205,7 @@ async fn an_observer_that_panics_harms_neither_calls_nor_the_task() {
         balancer
             .observe_call()
             .expect("observed")
-            .end(CallOutcome::Success);
+            .end(CallOutcome::Success, None);
     }
     assert_eq!(count.load(Ordering::Relaxed), 3);
     registry.register(service(), instance(8));
