@@ -24,6 +24,17 @@ fn guides() -> Vec<(String, String)> {
     guides
 }
 
+/// What is left out by the doc tests of the facade would be compiled nowhere.
+#[test]
+fn no_block_of_rust_is_left_out() {
+    for (name, guide) in guides() {
+        let left_out = guide
+            .lines()
+            .find(|line| line.starts_with("```") && line.contains("ignore"));
+        assert_eq!(left_out, None, "{name}");
+    }
+}
+
 /// A document that is cut out of a guide is one: all have been compiled, none is checked by its look alone.
 #[tokio::test]
 async fn documents_are_what_their_readers_take_them_for() {

@@ -5,7 +5,10 @@ use std::{fmt, sync::Arc, time::Duration};
 use ringfence_core::{ConfigFinding, Severity};
 use ringfence_discovery::{Discovery, DocumentSource, Probe, ServiceKey, Supervisor};
 use ringfence_policy::{AuditSink, Comparison};
-use tokio::{runtime::Handle, sync::watch};
+use tokio::{
+    runtime::Handle,
+    sync::{oneshot, watch},
+};
 use tracing::Instrument;
 
 use crate::{
@@ -34,14 +37,14 @@ pub struct BalancerBuilder {
     probe: Option<Arc<dyn Probe>>,
     health_check: Option<(Arc<dyn Probe>, HealthCheckConfig)>,
     loss_probe: Option<Arc<dyn Probe>>,
-    observer: Watcher,
+    observer: ObserverSlot,
 }
 
 /// Only to be shown as whether there is one.
 #[derive(Clone, Default)]
-struct Watcher(Option<Arc<dyn Observer>>);
+struct ObserverSlot(Option<Arc<dyn Observer>>);
 
-impl fmt::Debug for Watcher {
+impl fmt::Debug for ObserverSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.0.is_some(), f)
     }
@@ -71,7 +74,7 @@ impl BalancerBuilder {
             probe: None,
             health_check: None,
             loss_probe: None,
-            observer: Watcher::default(),
+            observer: ObserverSlot::default(),
         }
     }
 
@@ -122,7 +125,7 @@ impl BalancerBuilder {
     /// # Examples
     /// See [`Observer`].
     pub fn with_observer(mut self, observer: impl Observer) -> Self {
-        self.observer = Watcher(Some(Arc::new(observer)));
+        self.observer = ObserverSlot(Some(Arc::new(observer)));
         self
     }
 
@@ -262,11 +265,18 @@ impl BalancerBuilder {
             .with_warm_up(self.warm_up)
             .with_checks(checks);
         let calls = Arc::clone(&shared.calls);
-        let task = runtime.spawn(task.run().instrument(span)).abort_handle();
+        // Observers hear of the begin before anything else.
+        let (begin, begun) = oneshot::channel::<()>();
+        let run = async move {
+            let _ = begun.await;
+            task.run().await;
+        };
+        let task = runtime.spawn(run.instrument(span)).abort_handle();
         let balancer = Balancer {
             guard: Arc::new(TaskGuard::new(shared, task, answered)),
         };
         calls.started(&balancer.downgrade());
+        let _ = begin.send(());
         Ok(balancer)
     }
 }

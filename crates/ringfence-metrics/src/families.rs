@@ -176,14 +176,14 @@ pub(crate) const ALL: &[Family] = &[
 
 const INSTANCE: &[&str] = &["service", "instance"];
 
-pub(crate) const INSTANCE_REQUESTS: Family = optional(family(
-    "ringfence_instance_requests_total",
+pub(crate) const INSTANCE_ATTEMPTS: Family = optional(family(
+    "ringfence_instance_attempts_total",
     Kind::Counter,
     INSTANCE,
     "Attempts at the instance since it came.",
 ));
 pub(crate) const INSTANCE_FAILURES: Family = optional(family(
-    "ringfence_instance_failures_total",
+    "ringfence_instance_attempt_failures_total",
     Kind::Counter,
     INSTANCE,
     "Attempts at the instance that failed.",
@@ -221,7 +221,7 @@ pub(crate) const INSTANCES_OMITTED: Family = optional(family(
 
 /// Those of single instances.
 pub(crate) const INSTANCES: &[Family] = &[
-    INSTANCE_REQUESTS,
+    INSTANCE_ATTEMPTS,
     INSTANCE_FAILURES,
     INSTANCE_IN_FLIGHT,
     INSTANCE_USABLE,
@@ -246,7 +246,7 @@ pub(crate) const MIGRATION_DURATION: Family = optional(family(
     "migration_duration",
     Kind::Histogram,
     &["service", "status"],
-    "Seconds from the registry's word of a change that moves keys until requests follow it (ok); views that could not be made (failed) have none.",
+    "Seconds from the registry's word of a change that moves keys until requests follow it. Its status is always ok: what failed has no duration, see ringfence_views_total.",
 ));
 
 /// Other names for some, as dashboards of before may have them.

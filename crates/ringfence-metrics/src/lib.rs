@@ -45,6 +45,8 @@ mod observer;
 mod reading;
 mod samples;
 
+pub use prometheus;
+
 pub use self::{
     error::MetricsError,
     families::{Family, Kind, families},

@@ -35,9 +35,6 @@ impl Metrics {
     pub const CONTENT_TYPE: &'static str = prometheus::TEXT_FORMAT;
 
     /// What is always measured.
-    ///
-    /// # Panics
-    /// Never: names that Prometheus does not take would be a fault of this crate, and its tests make all of them.
     #[must_use]
     pub fn new() -> Self {
         Self::of(Extent::default())

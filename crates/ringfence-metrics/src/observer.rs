@@ -3,7 +3,10 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use prometheus::{
@@ -45,6 +48,7 @@ pub(crate) struct Events {
 struct Service {
     balancers: Vec<WeakBalancer>,
     pools: Vec<PoolLabel>,
+    forgotten: Arc<AtomicBool>,
 }
 
 fn opts(family: &Family) -> Opts {
@@ -100,6 +104,7 @@ impl Events {
     }
 
     fn forget(&self, name: &str, service: &Service) {
+        service.forgotten.store(true, Ordering::Relaxed);
         // What was never counted has no series, which is no fault.
         for pool in &service.pools {
             let _ = self.duration.remove_label_values(&[name, pool.as_str()]);
@@ -115,7 +120,6 @@ impl Events {
         let _ = self.moved_total.remove_label_values(&[name]);
         if let Some(migration) = &self.migration {
             let _ = migration.remove_label_values(&[name, "ok"]);
-            let _ = migration.remove_label_values(&[name, "failed"]);
         }
     }
 
@@ -129,6 +133,7 @@ impl Events {
             duration: self
                 .duration
                 .with_label_values(&[service.as_str(), pool.as_str()]),
+            forgotten: Arc::clone(&known.forgotten),
             outcomes: Default::default(),
             requests: self.requests.clone(),
             service,
@@ -137,41 +142,29 @@ impl Events {
     }
 
     pub(crate) fn event(&self, service: &str, event: &BalancerEvent<'_>) {
-        match event {
-            BalancerEvent::ViewPublished { build, change, .. } => {
-                self.build
-                    .with_label_values(&[service])
-                    .observe(build.as_secs_f64());
-                let Some(change) = change else {
-                    return;
-                };
-                if let Some(delay) = change.delay {
-                    self.delay
-                        .with_label_values(&[service])
-                        .observe(delay.as_secs_f64());
-                }
-                let Some(moved) = change.moved_share else {
-                    return;
-                };
-                let gauge: Gauge = self.moved.with_label_values(&[service]);
-                gauge.set(moved.as_f64());
-                let total: Counter = self.moved_total.with_label_values(&[service]);
-                total.inc_by(moved.as_f64());
-                if let (Some(migration), Some(delay)) = (&self.migration, change.delay) {
-                    migration
-                        .with_label_values(&[service, "ok"])
-                        .observe(delay.as_secs_f64());
-                }
-            }
-            BalancerEvent::ViewFailed => {
-                if let Some(migration) = &self.migration {
-                    migration
-                        .with_label_values(&[service, "failed"])
-                        .observe(0.0);
-                }
-            }
-            // Counted by the balancer itself.
-            _ => {}
+        // The rest is counted by the balancer itself.
+        let BalancerEvent::ViewPublished { build, change, .. } = event else {
+            return;
+        };
+        let build_time = self.build.with_label_values(&[service]);
+        build_time.observe(build.as_secs_f64());
+        let Some(change) = change else {
+            return;
+        };
+        if let Some(delay) = change.delay {
+            let histogram = self.delay.with_label_values(&[service]);
+            histogram.observe(delay.as_secs_f64());
+        }
+        let Some(moved) = change.moved_share else {
+            return;
+        };
+        let gauge: Gauge = self.moved.with_label_values(&[service]);
+        gauge.set(moved.as_f64());
+        let total: Counter = self.moved_total.with_label_values(&[service]);
+        total.inc_by(moved.as_f64());
+        if let (Some(migration), Some(delay)) = (&self.migration, change.delay) {
+            let histogram = migration.with_label_values(&[service, "ok"]);
+            histogram.observe(delay.as_secs_f64());
         }
     }
 
@@ -215,12 +208,17 @@ struct PoolCalls {
     pool: PoolLabel,
     requests: IntCounterVec,
     duration: Histogram,
+    /// The series of the service are gone: what ends after its last balancer makes none.
+    forgotten: Arc<AtomicBool>,
     /// Made when a call first ends so, because most outcomes never come.
     outcomes: [OnceLock<IntCounter>; CallOutcome::ALL.len()],
 }
 
 impl CallObserver for PoolCalls {
     fn ended(&self, call: &CallEnd<'_>) {
+        if self.forgotten.load(Ordering::Relaxed) {
+            return;
+        }
         self.duration.observe(call.took.as_secs_f64());
         let Some(outcome) = self.outcomes.get(call.outcome.index()) else {
             return;

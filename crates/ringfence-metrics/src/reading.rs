@@ -242,7 +242,7 @@ impl Reading<'_> {
         for status in instances.iter().take(most) {
             let labels = [self.service, status.instance.id().as_str()];
             let samples = &mut *self.samples;
-            samples.count(f::INSTANCE_REQUESTS, &labels, status.requests);
+            samples.count(f::INSTANCE_ATTEMPTS, &labels, status.requests);
             samples.count(f::INSTANCE_FAILURES, &labels, status.failures);
             samples.add(f::INSTANCE_IN_FLIGHT, &labels, status.in_flight);
             samples.set(

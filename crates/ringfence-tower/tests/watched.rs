@@ -18,7 +18,7 @@ use ringfence_balancer::{
     CallEnd, CallObserver, CallOutcome, Observer, PoolLabel, RetryBudgetConfig, ServiceKey,
 };
 use ringfence_testkit::{ProbeAnswer, ProbeService, Spans};
-use ringfence_tower::{Baseline, KeySource, RetryPolicy, RoutingKey};
+use ringfence_tower::{Baseline, ErrorKind, KeySource, RetryPolicy, RoutingKey};
 use tokio::time::sleep;
 
 const TARGET: &str = "ringfence::call";
@@ -164,7 +164,8 @@ async fn calls_that_come_to_no_instance_say_why() {
     let client = cluster.layer().wrap(ProbeService::new());
     let error = client.once(get(&RoutingKey::from("k"))).await.unwrap_err();
     let end = calls.one();
-    assert_eq!(end.outcome, error.kind().outcome());
+    assert_eq!(error.kind(), ErrorKind::NoInstances);
+    assert_eq!(end.outcome, CallOutcome::NoInstances);
     assert_eq!(
         (end.pool.as_str(), end.attempts, end.instance),
         ("none", 0, None)
@@ -184,14 +185,17 @@ async fn errors_have_their_kind_and_a_spent_budget_is_one() {
     let probe = ProbeService::new();
     let client = cluster.layer().wrap(probe.clone());
     let key = cluster.key(&["a", "b"]);
+    // An answer that says no is the caller's, if nobody else may be asked.
     probe.then("a:80", UNAVAILABLE);
-    let answer = client.once(get(&key)).await;
-    let expected = match &answer {
-        Ok(_) => CallOutcome::FailedResponse,
-        Err(error) => error.kind().outcome(),
-    };
-    drop(answer);
-    assert_eq!(calls.one(), told(expected, 1, "a"));
+    drop(client.clone().once(get(&key)).await.unwrap());
+    assert_eq!(calls.one(), told(CallOutcome::FailedResponse, 1, "a"));
+    probe.then(
+        "a:80",
+        ProbeAnswer::Fail(std::io::ErrorKind::ConnectionReset),
+    );
+    let error = client.once(get(&key)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::BudgetExhausted);
+    assert_eq!(calls.one(), told(CallOutcome::BudgetExhausted, 1, "a"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -331,10 +335,7 @@ async fn spans_of_failures_say_what_failed_and_grpc_has_its_names() {
     );
     let error = client.once(get(&key)).await.unwrap_err();
     let span = spans.take_closed().pop().unwrap();
-    assert_eq!(
-        span.get("error.type"),
-        Some(error.kind().outcome().as_str())
-    );
+    assert_eq!(span.get("error.type"), Some("attempts_exhausted"));
     assert_eq!(
         span.get("otel.status_description"),
         Some(error.to_string().as_str())

@@ -46,7 +46,8 @@
 //! # Where things are
 //! What programs use daily is at the root. Each crate is there whole as a module: [`core`] (pools, rings, views),
 //! [`discovery`] (sources of your own, supervision), [`policy`] (every type of the document, dry runs, explanations, imports),
-//! [`balancer`] (counters, outcomes) and [`tower`] (transports, bodies, classification). The `KeySource` at the root is that of
+//! [`balancer`] (counters, outcomes, observers) and [`tower`] (transports, bodies, classification); with their features `metrics` and
+//! `admin`. The `KeySource` at the root is that of
 //! the layer; the one of a policy's document is [`policy::KeySource`].
 //!
 //! # Guides

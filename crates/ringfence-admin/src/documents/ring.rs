@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringfence_core::{HashAlgorithm, KeyHash, KeyShare, Ring, SlotTable};
+use ringfence_core::{HashAlgorithm, KeyHash, KeyShare, Ring};
 use ringfence_policy::RingSettings;
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ const SLICES: usize = 720;
 /// Owners that are told of a slice; those with the largest shares.
 const OWNERS: usize = 8;
 /// Largest ring that is gone over: some 10 ms of work.
-const MAX_POINTS: usize = 1 << 20;
+const MAX_STEPS: usize = 1 << 20;
 /// Keys by which shares are found where the algorithm has no ranges.
 const SAMPLE: u64 = 16_384;
 
@@ -93,7 +93,7 @@ impl RingDocument {
 
 /// By member: its part of all keys.
 fn shares_of(ring: &Ring) -> (Basis, Vec<f64>) {
-    if ring.len() > MAX_POINTS {
+    if ring.arc_steps() > MAX_STEPS {
         return (Basis::Points, by_points(ring));
     }
     match ring.shares() {
@@ -108,21 +108,18 @@ fn shares_of(ring: &Ring) -> (Basis, Vec<f64>) {
 /// How many positions the key space has, and its slices; `None` where neighbouring keys have nothing in common, and where going
 /// over the ring would take too long.
 fn slices_of(ring: &Ring) -> Option<(u128, Slices)> {
-    if ring.is_empty() || ring.len() > MAX_POINTS {
+    if ring.is_empty() || ring.arc_steps() > MAX_STEPS {
         return None;
     }
     let of_points = |last| Some(slices(arcs(ring.points(), last), last));
     match ring.config().algorithm() {
-        HashAlgorithm::Ring if ring.config().probes() == 1 => of_points(u64::MAX),
-        HashAlgorithm::EnvoyRing(_) => of_points(u64::MAX),
-        HashAlgorithm::Nginx(_) | HashAlgorithm::Ketama(_) => of_points(u32::MAX.into()),
         HashAlgorithm::Maglev(maglev) => of_points(u64::from(maglev.table_size()).checked_sub(1)?),
         HashAlgorithm::Slots(_) => {
-            let last = u64::from(SlotTable::SLOTS) - 1;
+            let last = ring.last_position()?;
             let owned = (0..=last).map(|slot| (slot, ring.owner(KeyHash::from_raw(slot))));
             Some(slices(owned, last))
         }
-        _ => None,
+        _ => of_points(ring.last_position()?),
     }
 }
 

@@ -5,7 +5,7 @@ use ringfence_core::HotKeysConfig;
 use super::BalancerConfig;
 
 impl BalancerConfig {
-    /// How keys with many requests are [found](crate::Balancer::hot_keys); default [`HotKeysConfig::default`].
+    /// How keys with many requests are [found](crate::Balancer::hot_keys), by a sample of all picks; on by default, as [`HotKeysConfig::default`].
     #[must_use]
     pub fn with_hot_keys(mut self, config: HotKeysConfig) -> Self {
         self.hot_keys = Some(config);

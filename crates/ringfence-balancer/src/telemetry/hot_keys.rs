@@ -12,7 +12,7 @@ use ringfence_core::{HotKeySketch, HotKeysConfig, InstanceId, KeyHash};
 pub struct HotKeys {
     /// Those that have the largest part, the hottest first; at most as many as were asked for.
     pub hottest: Vec<HotKeyStatus>,
-    /// Those of them that count as hot: with at least [`hot_percent`](HotKeysConfig::with_hot_percent) of the requests.
+    /// How many keys count as hot, also beyond those: each with at least [`hot_percent`](HotKeysConfig::with_hot_percent) of the requests.
     pub hot: usize,
     /// Requests that were looked at and still count: a small part of all. Below a hundred of them no key counts as hot.
     pub samples: f64,
@@ -37,7 +37,7 @@ const WAITING: usize = 1_024;
 /// With fewer nothing can be said.
 const ENOUGH: f64 = 100.0;
 
-/// No node: it would live until somebody counts.
+/// The id and not the node, which would outlive its instance in the queue.
 type Sample = (KeyHash, InstanceId);
 
 /// Looks at one request in sixteen, and lets somebody else count.

@@ -9,7 +9,7 @@ pub struct RingShares {
     /// The ring.
     pub fingerprint: Fingerprint,
     /// The part of each instance, from 0 to 1, in the order of the snapshot; `None` where only keys themselves tell it (several
-    /// probes, jump, rendezvous) and where a ring has more than [`MAX_POINTS`](Self::MAX_POINTS).
+    /// probes, jump, rendezvous) and where it takes more than [`MAX_STEPS`](Self::MAX_STEPS).
     pub owned: Option<Vec<f64>>,
     /// What the weight of each instance asks for, from 0 to 1, in the same order.
     pub asked: Vec<f64>,
@@ -18,8 +18,8 @@ pub struct RingShares {
 }
 
 impl RingShares {
-    /// Rings with more points are not measured: some milliseconds of work.
-    pub const MAX_POINTS: usize = 500_000;
+    /// Rings that take more [steps](Ring::arc_steps) are not measured: some milliseconds of work.
+    pub const MAX_STEPS: usize = 500_000;
 
     fn of(view: &View) -> Self {
         let ring = view.whole_ring();
@@ -49,7 +49,7 @@ impl RingShares {
 }
 
 fn owned(ring: &Ring, view: &View) -> Option<Vec<f64>> {
-    if ring.len() > RingShares::MAX_POINTS {
+    if ring.arc_steps() > RingShares::MAX_STEPS {
         return None;
     }
     let shares = ring.shares()?;

@@ -35,7 +35,7 @@ pub(crate) struct WatchArgs {
 
 /// Shows a service as the SDK sees it: instances, what was left out, ring, shares and evenness.
 ///
-/// Shares are exact, but for jump and rendezvous, where they are counted over a sample. With --points it lists the ring itself, and
+/// Shares are exact, but with several probes, jump and rendezvous, where they are counted over a sample. With --points it lists the ring itself, and
 /// with --keys how the keys of a file are spread and which of them are the most frequent ones.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:

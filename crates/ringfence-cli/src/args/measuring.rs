@@ -41,7 +41,7 @@ pub(crate) struct RouteArgs {
 
 /// Tells how even the shares of the instances are, and what the ring costs.
 ///
-/// Shares are exact; only those of jump and rendezvous are counted, over a sample of generated keys. The output says which. `relative`
+/// Shares are exact; only with several probes, jump and rendezvous they are counted, over a sample of generated keys. The output says which. `relative`
 /// is the share divided by that which the weight promises; `cv` is the standard deviation of these, `max/mean` the largest of them.
 /// Health plays no part. With --format csv only the instances are written.
 #[derive(Debug, ClapArgs)]

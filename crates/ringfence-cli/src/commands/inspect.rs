@@ -8,6 +8,7 @@ use std::{io::Write, process::ExitCode};
 use ringfence_core::Ring;
 use ringfence_policy::RingSettings;
 
+pub(super) use self::told::space;
 use self::{
     keys::Spread,
     told::{Arcs, Point, Row, Told},
@@ -81,7 +82,7 @@ pub(crate) fn run(args: &InspectArgs, out: &mut dyn Write) -> Result<ExitCode, F
 /// The first points of a ring with the part of the circle that each has: what is between it and the one before.
 fn first_points(ring: &Ring, count: usize) -> Vec<Point> {
     let last = ring.points().last().map_or(0, |(position, _)| position);
-    let space = told::space(ring);
+    let space = space(ring);
     let mut before = last;
     let point = |(position, member): (u64, u32)| {
         // Of the first one it is also what is behind the last one.

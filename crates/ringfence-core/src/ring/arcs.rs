@@ -78,8 +78,10 @@ impl Ring {
         Some(shares.collect())
     }
 
-    /// The last position of its key space, where it is divided into arcs; `None` where neighbouring hashes have nothing in common.
-    pub(crate) fn last_position(&self) -> Option<u64> {
+    /// The last position of its key space, where it is divided into arcs, each of one owner; `None` where neighbouring hashes have
+    /// nothing in common: with several probes, Maglev, jump and rendezvous.
+    #[must_use]
+    pub fn last_position(&self) -> Option<u64> {
         let config = self.config();
         match config.algorithm() {
             HashAlgorithm::Ring => (config.probes() == 1).then_some(u64::MAX),
@@ -108,8 +110,9 @@ impl Ring {
         }
     }
 
-    /// How many steps it takes at most to go over all arcs, or the table.
-    pub(crate) fn arc_steps(&self) -> usize {
+    /// How many steps it takes at most to go over all arcs, or the table: what [`shares`](Self::shares) costs.
+    #[must_use]
+    pub fn arc_steps(&self) -> usize {
         match self.config().algorithm() {
             // A slot of nobody is scored for each member.
             HashAlgorithm::Slots(_) => {

@@ -64,16 +64,22 @@ async fn series_go_with_their_instance_and_with_the_last_balancer_of_a_service()
     assert_eq!(now["ringfence_instances_omitted{service=\"order\"}"], 2.0);
     assert_eq!(
         now.keys()
-            .filter(|name| name.starts_with("ringfence_instance_requests_total"))
+            .filter(|name| name.starts_with("ringfence_instance_attempts_total"))
             .count(),
         2
     );
     registry.deregister("order", "i0");
     settle().await;
     assert!(!metrics.render().contains("instance=\"i0\""));
+    let late = balancer.observe_call().expect("observed");
     drop(balancer);
     let left = metrics.render();
     assert!(!left.contains("order"), "{left}");
+    late.end(CallOutcome::Success, None);
+    assert!(
+        !metrics.render().contains("order"),
+        "of a call that outlived its balancer"
+    );
     // And again.
     let (_registry, _balancer) = fleet(&metrics).await;
     assert!(

@@ -60,7 +60,7 @@ function drawChanges(changes) {
 }
 function drawHotKeys(keys) {
   const target = $("hot");
-  if (!keys || !keys.on) return target.replaceChildren(el("p", { class: "empty" }, "Keys are not counted: BalancerConfig::with_hot_keys switches it on."));
+  if (!keys || !keys.on) return target.replaceChildren(el("p", { class: "empty" }, "Keys are not counted: BalancerConfig::without_hot_keys is set."));
   if (keys.hottest.length === 0) return target.replaceChildren(el("p", { class: "empty" }, "No keys were seen yet."));
   const lines = keys.hottest.slice(0, 10).map((key) => el("li", {},
     el("span", { class: "number muted" }, percent(key.share)),

@@ -89,12 +89,10 @@ impl From<&RejectedRecord> for Rejected {
 }
 
 /// The last position of a circle.
-pub(super) fn space(ring: &Ring) -> Option<u64> {
-    match ring.config().algorithm() {
-        HashAlgorithm::Ring | HashAlgorithm::EnvoyRing(_) => Some(u64::MAX),
-        HashAlgorithm::Nginx(_) | HashAlgorithm::Ketama(_) => Some(u32::MAX.into()),
-        _ => None,
-    }
+pub(in crate::commands) fn space(ring: &Ring) -> Option<u64> {
+    // Slots have no points between which there were arcs.
+    let is_slots = matches!(ring.config().algorithm(), HashAlgorithm::Slots(_));
+    ring.last_position().filter(|_| !is_slots)
 }
 
 /// A length as a part of a circle.

@@ -4,6 +4,8 @@ use std::f64::consts::TAU;
 
 use ringfence_core::{HashAlgorithm, KeyHash, Ring};
 
+use crate::commands::inspect::space;
+
 use super::{
     measured::{Measured, Row},
     svg::{Picture, color, text},
@@ -68,20 +70,15 @@ pub(super) fn of(measured: &Measured) -> Picture {
     picture
 }
 
+/// Whether there is a circle with owners of its parts.
+pub(super) fn is_divided(ring: &Ring) -> bool {
+    space(ring).is_some()
+}
+
 /// The parts of the circle, from and to as parts of a turn, with their member.
 fn arcs(ring: &Ring) -> Vec<(f64, f64, u32)> {
-    let is_circle = match ring.config().algorithm() {
-        // With several probes a point has no arc of its own.
-        HashAlgorithm::Ring => ring.config().probes() == 1,
-        HashAlgorithm::EnvoyRing(_) | HashAlgorithm::Nginx(_) | HashAlgorithm::Ketama(_) => true,
-        _ => false,
-    };
-    if !is_circle {
+    let Some(space) = space(ring) else {
         return Vec::new();
-    }
-    let space = match ring.config().algorithm() {
-        HashAlgorithm::Nginx(_) | HashAlgorithm::Ketama(_) => u64::from(u32::MAX),
-        _ => u64::MAX,
     };
     let mut arcs: Vec<(f64, f64, u32)> = Vec::new();
     let cells = f64::from(CELLS);

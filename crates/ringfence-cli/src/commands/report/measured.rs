@@ -35,6 +35,8 @@ pub(super) struct Measured {
     pub(super) changes: Vec<Change>,
     /// Instances whose changes are not shown.
     pub(super) left_out: usize,
+    /// Instances whose changes are shown.
+    pub(super) shown: usize,
 }
 
 pub(super) struct Row {
@@ -101,6 +103,7 @@ impl Measured {
             curve: curve(fleet, config, args.sample),
             changes: changes(fleet, &ring, &shown, args.sample),
             left_out,
+            shown: shown.len(),
             ring,
             rows,
         }

@@ -166,17 +166,11 @@ fn share(place: usize, row: &Row, largest: f64) -> String {
 }
 
 fn ring(measured: &Measured) -> String {
-    let about = match measured.settings.algorithm {
-        RingAlgorithm::Ring
-        | RingAlgorithm::EnvoyRing
-        | RingAlgorithm::Nginx
-        | RingAlgorithm::Ketama => {
-            "Outside the ring as it is, clockwise from position 0; where there are several points in a quarter of a degree, the owner \
-             of its middle stands for all. Inside what each instance has in all. Colours are those of the table; hover for names."
-        }
-        _ => {
-            "What each instance has in all; this algorithm has no circle. Colours are those of the table; hover for names."
-        }
+    let about = if circle::is_divided(&measured.ring) {
+        "Outside the ring as it is, clockwise from position 0; where there are several points in a quarter of a degree, the owner \
+         of its middle stands for all. Inside what each instance has in all. Colours are those of the table; hover for names."
+    } else {
+        "What each instance has in all; with these settings there is no circle. Colours are those of the table; hover for names."
     };
     format!(
         "<h2>The ring</h2>\n<p>{about}</p>\n{}",
@@ -216,7 +210,7 @@ fn movement(measured: &Measured) -> String {
          beside the least that had to move by the weights. What moves between instances that did not change is movement in vain.</p>\n",
     );
     if measured.left_out > 0 {
-        let (shown, more) = (measured.changes.len() / 2, measured.left_out);
+        let (shown, more) = (measured.shown, measured.left_out);
         let _ = writeln!(
             html,
             "<p class=\"faint\">The {shown} largest instances; {more} more are left out (--changes).</p>"
