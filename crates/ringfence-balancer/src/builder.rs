@@ -20,6 +20,7 @@ use crate::{
     reload::Reloader,
     shared::{Known, Shared},
     task::{Checks, Prober, Task},
+    telemetry::Both,
 };
 
 /// Makes a [`Balancer`].
@@ -120,12 +121,17 @@ impl BalancerBuilder {
         self
     }
 
-    /// Who hears what the balancer does, such as the metrics of `ringfence-metrics`; default nobody.
+    /// Adds somebody who hears what the balancer does, such as the metrics of `ringfence-metrics`; default nobody. All that are added
+    /// hear everything, in the order in which they were added.
     ///
     /// # Examples
     /// See [`Observer`].
     pub fn with_observer(mut self, observer: impl Observer) -> Self {
-        self.observer = ObserverSlot(Some(Arc::new(observer)));
+        let observer: Arc<dyn Observer> = Arc::new(observer);
+        self.observer.0 = Some(match self.observer.0 {
+            Some(first) => Arc::new(Both(first, observer)),
+            None => observer,
+        });
         self
     }
 

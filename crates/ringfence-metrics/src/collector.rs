@@ -59,12 +59,11 @@ impl Collector for Scraped {
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        let mut samples = Samples::default();
-        for balancer in self.events.balancers() {
-            if let Some(balancer) = balancer.upgrade() {
-                read(&balancer, self.extent, &mut samples);
-            }
-        }
+        let samples = self.events.read_all(|balancer| {
+            let mut samples = Samples::default();
+            read(balancer, self.extent, &mut samples);
+            samples
+        });
         let mut families = self.events.collect();
         families.extend(samples.collect());
         families

@@ -16,10 +16,13 @@ use prometheus::{
     proto::MetricFamily,
 };
 use ringfence_balancer::{
-    BalancerEvent, CallEnd, CallObserver, CallOutcome, PoolLabel, WeakBalancer,
+    Balancer, BalancerEvent, CallEnd, CallObserver, CallOutcome, PoolLabel, WeakBalancer,
 };
 
-use crate::families::{self as f, Family};
+use crate::{
+    families::{self as f, Family},
+    samples::Samples,
+};
 
 /// From a tenth of a millisecond to ten seconds.
 const CALL_BUCKETS: [f64; 16] = [
@@ -46,9 +49,17 @@ pub(crate) struct Events {
 /// What there is of a service, so that it can go.
 #[derive(Default)]
 struct Service {
-    balancers: Vec<WeakBalancer>,
+    balancers: Vec<Member>,
+    /// Counters of those that are gone.
+    before: Samples,
     pools: Vec<PoolLabel>,
     forgotten: Arc<AtomicBool>,
+}
+
+/// A balancer of a service, with its counters as they were read last: what it counted after that is lost when it goes.
+struct Member {
+    balancer: WeakBalancer,
+    read: Samples,
 }
 
 fn opts(family: &Family) -> Opts {
@@ -85,22 +96,56 @@ impl Events {
 
     pub(crate) fn started(&self, balancer: &WeakBalancer) {
         let mut services = self.services();
+        // Whoever is never scraped shall not gather services that are gone.
+        self.prune(&mut services);
         let service = services.entry(balancer.service().to_string()).or_default();
-        service.balancers.push(balancer.clone());
+        service.balancers.push(Member {
+            balancer: balancer.clone(),
+            read: Samples::default(),
+        });
     }
 
-    /// The balancers that are there. The series of services without one go.
-    pub(crate) fn balancers(&self) -> Vec<WeakBalancer> {
-        let mut services = self.services();
+    /// Lets go of the balancers that are gone. The series of services without one go.
+    fn prune(&self, services: &mut BTreeMap<String, Service>) {
         services.retain(|name, service| {
-            service.balancers.retain(|balancer| !balancer.is_gone());
+            let members = std::mem::take(&mut service.balancers);
+            for member in members {
+                if member.balancer.is_gone() {
+                    service.before.merge(member.read);
+                } else {
+                    service.balancers.push(member);
+                }
+            }
             if service.balancers.is_empty() {
                 self.forget(name, service);
             }
             !service.balancers.is_empty()
         });
-        let all = services.values().flat_map(|service| &service.balancers);
-        all.cloned().collect()
+    }
+
+    /// What `read` finds of all balancers.
+    pub(crate) fn read_all(&self, read: impl Fn(&Balancer) -> Samples) -> Samples {
+        let mut all = Samples::default();
+        // Whichever of them is the last handle goes after the lock.
+        let mut held = Vec::new();
+        let mut services = self.services();
+        self.prune(&mut services);
+        for service in services.values_mut() {
+            all.merge(service.before.clone());
+            for member in &mut service.balancers {
+                if let Some(balancer) = member.balancer.upgrade() {
+                    let samples = read(&balancer);
+                    member.read = samples.counters();
+                    all.merge(samples);
+                    held.push(balancer);
+                } else {
+                    all.merge(member.read.clone());
+                }
+            }
+        }
+        drop(services);
+        drop(held);
+        all
     }
 
     fn forget(&self, name: &str, service: &Service) {

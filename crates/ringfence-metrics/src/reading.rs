@@ -185,7 +185,7 @@ impl Reading<'_> {
             &[("prepared", status.pools), ("panic", status.pools_in_panic)],
         );
         self.samples
-            .add(f::QUEUED, &[self.service], status.queued as u64);
+            .count(f::QUEUED, &[self.service], status.queued as u64);
         #[expect(
             clippy::cast_precision_loss,
             reason = "Prometheus has no other numbers"
@@ -199,7 +199,7 @@ impl Reading<'_> {
 
     fn load(&mut self, instances: &[InstanceStatus]) {
         let in_flight = instances.iter().map(|status| status.in_flight).sum();
-        self.samples.add(f::IN_FLIGHT, &[self.service], in_flight);
+        self.samples.count(f::IN_FLIGHT, &[self.service], in_flight);
     }
 
     fn ring(&mut self, balancer: &Balancer, extent: Extent) {
@@ -244,7 +244,7 @@ impl Reading<'_> {
             let samples = &mut *self.samples;
             samples.count(f::INSTANCE_ATTEMPTS, &labels, status.requests);
             samples.count(f::INSTANCE_FAILURES, &labels, status.failures);
-            samples.add(f::INSTANCE_IN_FLIGHT, &labels, status.in_flight);
+            samples.count(f::INSTANCE_IN_FLIGHT, &labels, status.in_flight);
             samples.set(
                 f::INSTANCE_USABLE,
                 &labels,

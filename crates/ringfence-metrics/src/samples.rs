@@ -5,24 +5,15 @@ use prometheus::{CounterVec, GaugeVec, Opts, core::Collector, proto::MetricFamil
 use crate::families::{Family, Kind};
 
 /// Values that were read, by family and labels.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Samples {
     of: BTreeMap<&'static str, (Family, BTreeMap<Vec<String>, f64>)>,
 }
 
 impl Samples {
-    /// A value. Counters of the same labels add up, of gauges the last one stays.
     pub(crate) fn set(&mut self, family: Family, labels: &[&str], value: f64) {
-        let (_, values) = self
-            .of
-            .entry(family.name)
-            .or_insert((family, BTreeMap::new()));
         let labels = labels.iter().map(ToString::to_string).collect();
-        let slot = values.entry(labels).or_default();
-        match family.kind {
-            Kind::Counter => *slot += value,
-            Kind::Gauge | Kind::Histogram => *slot = value,
-        }
+        *self.slot(family, labels) = value;
     }
 
     #[expect(
@@ -33,19 +24,36 @@ impl Samples {
         self.set(family, labels, value as f64);
     }
 
-    /// A number of things that rises and falls; those of several balancers of one service add up.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "Prometheus has no other numbers"
-    )]
-    pub(crate) fn add(&mut self, family: Family, labels: &[&str], value: u64) {
-        let labels_owned: Vec<String> = labels.iter().map(ToString::to_string).collect();
-        let before = self
+    fn slot(&mut self, family: Family, labels: Vec<String>) -> &mut f64 {
+        let (_, values) = self
             .of
-            .get(family.name)
-            .and_then(|(_, values)| values.get(&labels_owned));
-        let sum = before.copied().unwrap_or_default() + value as f64;
-        self.set(family, labels, sum);
+            .entry(family.name)
+            .or_insert((family, BTreeMap::new()));
+        values.entry(labels).or_default()
+    }
+
+    /// The values of another balancer, which may be of the same service: what is counted adds up, of the rest the other's stay.
+    pub(crate) fn merge(&mut self, other: Self) {
+        for (family, values) in other.of.into_values() {
+            for (labels, value) in values {
+                let slot = self.slot(family, labels);
+                *slot = if family.adds_up() {
+                    *slot + value
+                } else {
+                    value
+                };
+            }
+        }
+    }
+
+    /// What must not fall when its balancer goes: counters, but those of single instances, which go with them.
+    pub(crate) fn counters(&self) -> Self {
+        let is_lasting =
+            |family: &Family| family.kind == Kind::Counter && !family.labels.contains(&"instance");
+        let lasting = self.of.iter().filter(|(_, (family, _))| is_lasting(family));
+        Self {
+            of: lasting.map(|(name, of)| (*name, of.clone())).collect(),
+        }
     }
 
     /// For a scrape. Families without a value are left out, as the format wants it.

@@ -17,8 +17,9 @@ use http_body_util::{BodyExt as _, Full};
 use ringfence_balancer::{
     CallEnd, CallObserver, CallOutcome, Observer, PoolLabel, RetryBudgetConfig, ServiceKey,
 };
+use ringfence_core::Instance;
 use ringfence_testkit::{ProbeAnswer, ProbeService, Spans};
-use ringfence_tower::{Baseline, ErrorKind, KeySource, RetryPolicy, RoutingKey};
+use ringfence_tower::{Baseline, ErrorKind, KeySource, RequestTags, RetryPolicy, RoutingKey};
 use tokio::time::sleep;
 
 const TARGET: &str = "ringfence::call";
@@ -224,8 +225,10 @@ async fn the_pool_is_named_by_the_rule_and_what_is_left_untouched_is_not_told() 
     let observer = calls.clone();
     let text = "
 ringfence: 1
+gray: { next: { to: { version: v2 }, percent: 100 } }
 rules:
   - { name: carts, match: [{ path: { prefix: /carts } }], key: [{ header: x-user }] }
+  - { name: orders, match: [{ path: { prefix: /orders } }], key: [{ header: x-user }], gray: [next] }
   - { name: rest, mode: off }";
     let instances = ["a:80", "b:80"].map(|at| instance(&at[..1], at));
     let set_up = |b: ringfence_balancer::BalancerBuilder| {
@@ -248,8 +251,17 @@ rules:
     let span = spans.take_closed().pop().unwrap();
     assert_eq!(span.get("ringfence.pool"), Some("carts/0"));
     assert_eq!(span.get("ringfence.key_source"), Some("header x-user"));
+    // Calls of a release are apart from others of the rule, whichever stage serves them.
+    drop(client.clone().once(request("/orders/1")).await.unwrap());
+    assert_eq!(calls.one().pool, "orders@next/1");
+    assert_eq!(
+        spans.take_closed().pop().unwrap().get("ringfence.pool"),
+        Some("orders@next/1")
+    );
     drop(client.once(request("/other")).await.unwrap());
     assert!(calls.take().is_empty());
+    let span = spans.take_closed().pop().unwrap();
+    assert_eq!(span.get("ringfence.outcome"), Some("untouched"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -280,7 +292,6 @@ async fn each_call_has_one_span_that_says_where_it_went_and_not_its_key() {
         ("otel.kind", "client"),
         ("otel.name", "GET"),
         ("http.request.method", "GET"),
-        ("http.request.resend_count", "1"),
         ("http.response.status_code", "200"),
         ("server.address", "b"),
         ("server.port", "80"),
@@ -333,13 +344,65 @@ async fn spans_of_failures_say_what_failed_and_grpc_has_its_names() {
         "a:80",
         ProbeAnswer::Fail(std::io::ErrorKind::ConnectionRefused),
     );
-    let error = client.once(get(&key)).await.unwrap_err();
+    client.once(get(&key)).await.unwrap_err();
     let span = spans.take_closed().pop().unwrap();
     assert_eq!(span.get("error.type"), Some("attempts_exhausted"));
-    assert_eq!(
-        span.get("otel.status_description"),
-        Some(error.to_string().as_str())
+    let told = span.get("otel.status_description").unwrap();
+    assert!(told.starts_with("attempts_exhausted; a (a:80): "), "{told}");
+}
+
+/// Tags are no more for a trace than keys are: the error that the caller gets names the pool with its tenant.
+#[tokio::test(start_paused = true)]
+async fn spans_of_failures_do_not_name_tenants() {
+    let theirs = Instance::builder("a", "a:80").tag("tenant", "acme-secret");
+    let instances = [theirs.build().unwrap()];
+    let cluster = Cluster::build(instances, |b| b.with_config(config())).await;
+    let probe = ProbeService::new();
+    probe.always(
+        "a:80",
+        ProbeAnswer::Fail(std::io::ErrorKind::ConnectionRefused),
     );
+    let client = cluster.layer().wrap(probe);
+    let spans = Spans::capture(TARGET);
+    let mut request = get(&RoutingKey::from("k"));
+    let tags = RequestTags::new().with_tenant("acme-secret");
+    request.extensions_mut().insert(tags);
+    let error = client.once(request).await.unwrap_err();
+    assert!(error.to_string().contains("acme-secret"), "{error}");
+    let span = spans.take_closed().pop().unwrap();
+    assert!(!format!("{span:?}").contains("acme-secret"), "{span:?}");
+}
+
+/// A second attempt counts from its begin on, and one that has no answer at the deadline is to blame as the first one is.
+#[tokio::test(start_paused = true)]
+async fn both_attempts_of_a_hedged_call_are_told_however_it_ends() {
+    let calls = Calls::default();
+    let cluster = cluster(&calls).await;
+    let probe = ProbeService::new();
+    let retry = RetryPolicy::default().with_hedging(Duration::from_millis(100));
+    let client = cluster.layer().with_retry(retry).wrap(probe.clone());
+    let key = cluster.key(&["a", "b"]);
+    for at in ["a:80", "b:80"] {
+        probe.always(at, ProbeAnswer::Hang);
+    }
+    let cancelled = client.clone().once(get(&key));
+    let waited = tokio::time::timeout(Duration::from_millis(300), cancelled).await;
+    assert!(waited.is_err());
+    let end = calls.one();
+    assert_eq!((end.outcome, end.attempts), (CallOutcome::Cancelled, 2));
+
+    let mut late = get(&key);
+    late.headers_mut()
+        .insert("grpc-timeout", "300m".parse().unwrap());
+    let error = client.once(late).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::DeadlineExceeded);
+    assert_eq!(error.attempts().len(), 2, "{error}");
+    let end = calls.one();
+    assert_eq!(
+        (end.outcome, end.attempts),
+        (CallOutcome::DeadlineExceeded, 2)
+    );
+    assert_eq!(cluster.balancer.status().counters.failures_timeout, 2);
 }
 
 #[tokio::test(start_paused = true)]

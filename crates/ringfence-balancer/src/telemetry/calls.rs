@@ -1,7 +1,10 @@
 use std::{
     collections::BTreeSet,
     fmt,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Instant,
 };
 
@@ -59,6 +62,8 @@ pub(crate) struct Calls {
     /// That of calls that no policy decides and that go to the first stage: nearly all, where there is no policy.
     first: OnceLock<Arc<PoolMeter>>,
     places: ArcSwap<Vec<Place>>,
+    /// Labels that there are places of.
+    labels: AtomicUsize,
     none: OnceLock<Arc<PoolMeter>>,
     others: OnceLock<Arc<PoolMeter>>,
     pub(super) samples: Samples,
@@ -75,6 +80,7 @@ impl Calls {
             observer,
             first: OnceLock::new(),
             places: ArcSwap::default(),
+            labels: AtomicUsize::new(0),
             none: OnceLock::new(),
             others: OnceLock::new(),
             samples: Samples::new(now),
@@ -149,12 +155,15 @@ impl Calls {
             let named = places.iter().find(|place| place.meter.label == label);
             let meter = match named {
                 Some(place) => Arc::clone(&place.meter),
-                None if is_full(places) => {
+                None if made.is_none() && self.labels.load(Ordering::Relaxed) >= MAX_POOLS => {
                     let others = self.others.get_or_init(|| self.meter(PoolLabel::others()));
                     found = Some(Arc::clone(others));
                     return Arc::clone(places);
                 }
-                None => Arc::clone(made.get_or_insert_with(|| self.meter(label.clone()))),
+                None => Arc::clone(made.get_or_insert_with(|| {
+                    self.labels.fetch_add(1, Ordering::Relaxed);
+                    self.meter(label.clone())
+                })),
             };
             found = Some(Arc::clone(&meter));
             let mut places = Vec::clone(places);
@@ -175,14 +184,6 @@ impl Calls {
         });
         found.unwrap_or_else(|| Arc::clone(self.none()))
     }
-}
-
-fn is_full(places: &[Place]) -> bool {
-    if places.len() < MAX_POOLS {
-        return false;
-    }
-    let labels: BTreeSet<_> = places.iter().map(|place| &place.meter.label).collect();
-    labels.len() >= MAX_POOLS
 }
 
 impl fmt::Debug for Calls {

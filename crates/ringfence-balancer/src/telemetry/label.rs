@@ -1,6 +1,7 @@
 use std::{fmt, sync::Arc};
 
-/// What a pool is called where names must be few: by the rule of the policy that led to it, and the number of the stage.
+/// What a pool is called where names must be few: by the rule of the policy that led to it, and the number of the stage. Calls of a
+/// gray release are apart: `rule@release`.
 ///
 /// The condition of a pool has tags of requests in it, which clients may choose; this has not.
 ///
@@ -51,7 +52,7 @@ impl PoolLabel {
         }
     }
 
-    /// The rule.
+    /// The rule, and behind an `@` the release.
     #[must_use]
     pub fn rule(&self) -> &str {
         &self.rule

@@ -1,5 +1,6 @@
 //! What a balancer tells of itself: to observers as it happens, and to whoever asks.
 
+mod both;
 mod calls;
 mod guarded;
 mod history;
@@ -14,6 +15,7 @@ mod shares;
 
 use self::guarded::guarded;
 pub(crate) use self::{
+    both::Both,
     calls::Calls,
     history::{Applied, History},
     hot_keys::HotKeySampler,

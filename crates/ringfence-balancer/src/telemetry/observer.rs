@@ -67,7 +67,8 @@ pub trait Observer: Send + Sync + 'static {
         let _ = balancer;
     }
 
-    /// Who hears of the calls of a pool. It is asked once for each label of a service, of which there are at most 256.
+    /// Who hears of the calls of a pool. It is asked once for each label of a service, of which there are at most 256 over the
+    /// life of the balancer; the calls of further rules are those of a pool `others`.
     fn pool(&self, service: &ServiceKey, pool: &PoolLabel) -> Arc<dyn CallObserver>;
 
     /// Something happened that is no call.

@@ -44,7 +44,8 @@ impl CallRecord {
         }
     }
 
-    /// The call goes to this pool. `rule` is the name of the policy's rule that decided, if one did.
+    /// The call goes to this pool. `rule` is what the policy [counts](ringfence_policy::Evaluation::shared_label) it by, if one
+    /// decided.
     pub fn decided(&mut self, decision: &Decision, rule: Option<&Arc<str>>) {
         let Some(calls) = &self.calls else {
             return;

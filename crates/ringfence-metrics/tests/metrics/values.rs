@@ -183,6 +183,30 @@ async fn several_balancers_of_one_service_add_up_and_other_services_have_series_
     assert_eq!(now["ringfence_picks_total{service=\"cart\"}"], 1.0);
 }
 
+/// A counter that falls is taken for a process that began anew.
+#[tokio::test(start_paused = true)]
+async fn counters_do_not_fall_when_one_of_several_balancers_of_a_service_goes() {
+    let metrics = Metrics::new();
+    let (_first_registry, first) = fleet(&metrics).await;
+    let (_second_registry, second) = fleet(&metrics).await;
+    for n in 0..100 {
+        call(&first, &format!("k{n}"), CallOutcome::Success);
+    }
+    call(&second, "k", CallOutcome::Success);
+    let picks =
+        |metrics: &Metrics| series(&metrics.render())["ringfence_picks_total{service=\"order\"}"];
+    assert_eq!(picks(&metrics), 101.0);
+    drop(first);
+    assert_eq!(picks(&metrics), 101.0);
+    call(&second, "k", CallOutcome::Success);
+    assert_eq!(picks(&metrics), 102.0);
+    drop(second);
+    assert!(!metrics.render().contains("order"));
+    let (_registry, balancer) = fleet(&metrics).await;
+    call(&balancer, "k", CallOutcome::Success);
+    assert_eq!(picks(&metrics), 1.0, "the service was gone");
+}
+
 #[tokio::test(start_paused = true)]
 async fn other_names_are_there_where_they_are_wanted() {
     let metrics = Metrics::new().with_aliases();

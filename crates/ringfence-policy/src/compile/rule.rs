@@ -25,6 +25,8 @@ const MAX_ATTEMPTS: u32 = 8;
 #[derive(Debug)]
 pub(crate) struct CompiledRule {
     pub(crate) name: Arc<str>,
+    /// For each release at its place of `gray`, the name with that of the release.
+    pub(crate) release_names: Box<[Arc<str>]>,
     /// Any of them must hold, if there are any.
     pub(crate) matchers: Box<[Matcher]>,
     pub(crate) header_tags: Box<[HeaderTag]>,
@@ -103,8 +105,13 @@ impl Part<'_> {
                 reason,
             ));
         }
+        let name = rule.name.trim();
+        let releases = gray.iter().filter_map(|place| self.releases.get(*place));
         Ok(CompiledRule {
-            name: rule.name.trim().into(),
+            name: name.into(),
+            release_names: releases
+                .map(|release| format!("{name}@{}", release.name).into())
+                .collect(),
             plans: self.plans(&matchers, &gray, table)?,
             matchers,
             strip: header_tags

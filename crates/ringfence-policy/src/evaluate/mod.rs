@@ -159,6 +159,14 @@ impl<'a> Evaluation<'a> {
         &self.rule.name
     }
 
+    /// What the request is counted by: the name of the rule, and of one that is in a gray release `rule@release`.
+    #[must_use]
+    pub fn shared_label(&self) -> &'a Arc<str> {
+        let gray = self.gray.as_ref();
+        let release = gray.and_then(|gray| self.rule.release_names.get(gray.place));
+        release.unwrap_or(&self.rule.name)
+    }
+
     /// Place of the rule in the document; behind its last one where none matches.
     #[must_use]
     pub fn rule_index(&self) -> usize {

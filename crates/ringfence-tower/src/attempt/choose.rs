@@ -100,6 +100,7 @@ fn by_policy(
     }
     let decision = current.pick_by(&evaluation, settings.max_candidates());
     *trail.rule() = Some(Arc::clone(evaluation.shared_rule()));
+    trail.note_label(evaluation.shared_label());
     if let (Some(watched), Some(source)) = (trail.watched(), evaluation.key_source()) {
         let key = evaluation.key_bytes().filter(|_| settings.traces_keys);
         watched.key_source(source, key);

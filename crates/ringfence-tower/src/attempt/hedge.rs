@@ -49,9 +49,17 @@ impl<S> Call<'_, S> {
         B: RequestBody,
     {
         let deadline = self.deadline;
-        let raced = self.raced(candidate, ahead, delay, delayed, in_hand, trail);
+        // It outlives the race, so that the end of the time can be put down to both instances.
+        let mut beside = None;
+        let race = (&mut *trail, &mut beside);
+        let raced = self.raced(candidate, ahead, delay, delayed, in_hand, race);
         let ended = until(deadline, pin!(raced)).await;
-        ended.unwrap_or(Err(Failed::Late))
+        ended.unwrap_or_else(|| {
+            if let Some(beside) = beside {
+                trail.late_beside(beside);
+            }
+            Err(Failed::Late)
+        })
     }
 
     async fn raced<'c, B>(
@@ -61,7 +69,7 @@ impl<S> Call<'_, S> {
         delay: Duration,
         delayed: bool,
         in_hand: &mut InHand<B>,
-        trail: &mut Trail,
+        (trail, running): (&mut Trail, &mut Option<Trail>),
     ) -> Ended<S::ResponseBody>
     where
         S: Transport<B>,
@@ -76,7 +84,8 @@ impl<S> Call<'_, S> {
             let ended = first.await;
             return self.judged::<B>(&begun, ended);
         };
-        let mut hedge = trail.beside();
+        trail.attempt_beside();
+        let hedge = running.insert(trail.beside());
         hedge.begin(attempt);
         trail.log_hedge(self.settings, candidate);
         let mut transport = self.transport.clone();
@@ -84,7 +93,7 @@ impl<S> Call<'_, S> {
             transport: &mut transport,
             ..*self
         };
-        let mut second = Box::pin(call.attempt(candidate, true, None, &mut beside, &mut hedge));
+        let mut second = Box::pin(call.attempt(candidate, true, None, &mut beside, hedge));
         let (over, is_first) = match select(first.as_mut(), second.as_mut()).await {
             Either::Left((ended, _)) => match self.last_word(self.judged::<B>(&begun, ended)) {
                 Ok(last) => return last,
@@ -93,7 +102,7 @@ impl<S> Call<'_, S> {
             Either::Right((ended, _)) => match self.last_word(ended) {
                 Ok(last) => {
                     drop(second);
-                    trail.overtaken_by(hedge);
+                    trail.overtaken_by(running.take());
                     return last;
                 }
                 Err(over) => (over, false),
@@ -105,7 +114,7 @@ impl<S> Call<'_, S> {
             {
                 let ended = until(self.deadline, second.as_mut()).await;
                 drop(second);
-                trail.overtaken_by(hedge);
+                trail.overtaken_by(running.take());
                 if let Some(ended) = ended {
                     return ended;
                 }
@@ -113,8 +122,10 @@ impl<S> Call<'_, S> {
             match pending::<Infallible>().await {}
         }
         drop(second);
-        over.note(self.settings, &mut hedge);
-        trail.joined_by(hedge);
+        if let Some(mut hedge) = running.take() {
+            over.note(self.settings, &mut hedge);
+            trail.joined_by(hedge);
+        }
         let ended = first.await;
         self.judged::<B>(&begun, ended)
     }

@@ -24,6 +24,8 @@ pub(super) struct Trail {
     watched: Watched,
     /// Name of the policy's rule, where it decided.
     rule: Option<Arc<str>>,
+    /// What the call is counted by, where a policy decided and somebody watches.
+    label: Option<Arc<str>>,
     /// What the candidates have in common.
     pool: Option<Arc<PoolSpec>>,
     /// The call's place among those in flight.
@@ -43,6 +45,10 @@ impl Trail {
             watched,
             ..Self::default()
         }
+    }
+
+    pub(super) fn note_label(&mut self, label: &Arc<str>) {
+        self.label = self.watched.is_any().then(|| Arc::clone(label));
     }
 
     /// What is told to those who watch the call.
@@ -76,7 +82,7 @@ impl Trail {
     }
 
     pub(super) fn decided(&mut self, decision: &Decision) {
-        self.watched.decided(decision, self.rule.as_ref());
+        self.watched.decided(decision, self.label.as_ref());
     }
 
     pub(super) fn admitted(&mut self, permit: Permit) {
@@ -110,9 +116,12 @@ impl Trail {
 
     /// The attempt beside the running one goes on in its place. If that one is not over, it is given up, which says nothing
     /// about its instance.
-    pub(super) fn overtaken_by(&mut self, other: Self) {
+    pub(super) fn overtaken_by(&mut self, other: Option<Self>) {
+        let Some(other) = other else {
+            return;
+        };
         if let Some(running) = &other.running {
-            self.watched.attempt(running.instance());
+            self.watched.answers(running.instance());
         }
         self.running = other.running;
         self.failed.extend(other.failed);
@@ -120,9 +129,19 @@ impl Trail {
         self.refusals = self.refusals.max(other.refusals);
     }
 
+    /// An attempt beside the running one begins.
+    pub(super) fn attempt_beside(&mut self) {
+        self.watched.attempt_beside();
+    }
+
+    /// The deadline passed while the attempt beside the running one had no answer either.
+    pub(super) fn late_beside(&mut self, mut other: Self) {
+        other.out_of_time();
+        self.joined_by(other);
+    }
+
     /// The attempt beside the running one is over.
     pub(super) fn joined_by(&mut self, other: Self) {
-        self.watched.attempt_beside();
         self.failed.extend(other.failed);
         self.seen += u32::from(other.sent);
         self.refusals = self.refusals.max(other.refusals);

@@ -71,7 +71,14 @@ impl Watched {
         }
     }
 
-    /// An attempt beside the one whose answer counts is over.
+    /// The answer of this instance is to count, whose attempt began beside the other one.
+    pub(crate) fn answers(&mut self, instance: &Arc<Instance>) {
+        if let Some(traced) = &mut self.traced {
+            traced.answers(instance);
+        }
+    }
+
+    /// An attempt beside the one whose answer is to count begins.
     pub(crate) fn attempt_beside(&mut self) {
         if let Some(record) = &mut self.record {
             record.attempt();

@@ -31,7 +31,6 @@ pub(super) fn of(balancer: &Balancer, method: &Method, uri: &Uri, headers: &Head
         "rpc.method" = Empty,
         "rpc.grpc.status_code" = Empty,
         "http.request.method" = Empty,
-        "http.request.resend_count" = Empty,
         "http.response.status_code" = Empty,
         "server.address" = Empty,
         "server.port" = Empty,
@@ -98,15 +97,23 @@ pub(super) fn grpc_status(span: &Span, headers: &HeaderMap) {
 }
 
 pub(super) fn failed(span: &Span, error: &Error) {
-    span.record("otel.status_description", display(error));
+    // Not the error as it is shown: that names the conditions of pools, with tags of requests in them.
+    let what = error.kind().outcome();
+    let attempts = error.attempts().iter();
+    let told = attempts.fold(what.to_string(), |told, attempt| {
+        format!("{told}; {attempt}")
+    });
+    span.record("otel.status_description", told.as_str());
+}
+
+/// The call is no business of the layer.
+pub(super) fn untouched(span: &Span) {
+    span.record("ringfence.outcome", "untouched");
 }
 
 pub(super) fn over(span: &Span, outcome: CallOutcome, attempts: u32, instance: Option<&Instance>) {
     span.record("ringfence.outcome", outcome.as_str());
     span.record("ringfence.hop", attempts.saturating_sub(1));
-    if attempts > 1 {
-        span.record("http.request.resend_count", attempts - 1);
-    }
     if let Some(instance) = instance {
         span.record("ringfence.instance", instance.id().as_str());
         span.record("server.address", instance.address().host());

@@ -49,8 +49,12 @@ impl Traced {
     pub(super) fn attempt(&mut self, instance: Option<&Arc<Instance>>) {
         self.attempts = self.attempts.saturating_add(1);
         if let Some(instance) = instance {
-            self.instance = Some(Arc::clone(instance));
+            self.answers(instance);
         }
+    }
+
+    pub(super) fn answers(&mut self, instance: &Arc<Instance>) {
+        self.instance = Some(Arc::clone(instance));
     }
 
     pub(super) fn answered(&self, status: StatusCode, headers: &HeaderMap) {
@@ -72,6 +76,7 @@ impl Traced {
 
     /// Nothing more is said of it.
     pub(super) fn leave(&mut self) {
+        span::untouched(&self.span);
         self.is_over = true;
     }
 }

@@ -217,6 +217,29 @@ async fn an_observer_that_panics_harms_neither_calls_nor_the_task() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn several_observers_hear_all_the_same_even_beside_a_faulty_one() {
+    let (first, second) = (Heard::default(), Heard::default());
+    let registry = registry((0..3).map(instance));
+    let balancer = Balancer::builder(registry.clone(), service())
+        .with_observer(first.clone())
+        .with_observer(Faulty(Arc::default()))
+        .with_observer(second.clone());
+    let balancer = balancer.build_ready().await.expect("ready");
+    let call = balancer.observe_call().expect("observed");
+    call.end(CallOutcome::NoInstances, None);
+    let lines = first.take();
+    assert_eq!(
+        lines,
+        [
+            "started order",
+            "order view 1 false",
+            "none no_instances 0 None 0"
+        ]
+    );
+    assert_eq!(second.take(), lines);
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_an_observer_no_record_is_made_and_weak_handles_keep_nothing() {
     let registry = registry((0..3).map(instance));
     let balancer = balancer(&registry, BalancerConfig::default()).await;
