@@ -95,8 +95,9 @@ impl Admin {
     /// Serves it on an address of its own, port 0 for one that is free: a loopback address, unless
     /// [`allow_remote`](Self::allow_remote) was called. It ends when the handle is dropped, with its connections.
     ///
-    /// It speaks HTTP/1.1, to at most 64 connections at a time. Who sends no request for 10 s is disconnected, and so is every
-    /// connection after ten minutes.
+    /// It speaks HTTP/1.1, to at most 64 connections at a time. Who sends no request for 10 s is disconnected, or takes so long
+    /// to read an answer, and so is every connection after ten minutes. While more than half of the places are taken, a connection
+    /// ends with its answer, so that kept ones shut nobody out.
     ///
     /// # Errors
     /// [`ServeError`] where the address is not allowed, or cannot be listened on.

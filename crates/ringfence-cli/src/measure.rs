@@ -7,7 +7,7 @@ use ringfence_core::{HashAlgorithm, Instance, KeyShare, Ring};
 use crate::{input::generated, progress::Progress};
 
 /// Scores that may be worked out for one thing that is told: some seconds.
-const MOST_SCORES: u64 = 1 << 30;
+const MOST_SCORES: u64 = 1 << 28;
 /// Keys below which a count says nothing.
 const LEAST_KEYS: u64 = 1_000;
 
@@ -146,7 +146,7 @@ mod tests {
             |count, wanted, times| keys(HashAlgorithm::Rendezvous, count, wanted, times);
         assert_eq!(rendezvous(5, 200_000, 162), 200_000);
         assert_eq!(rendezvous(512, 200_000, 1), 200_000);
-        assert_eq!(rendezvous(512, 200_000, 162), (1 << 21) / 162);
+        assert_eq!(rendezvous(512, 200_000, 162), (1 << 19) / 162);
         assert_eq!(rendezvous(512, 500, 162), 500);
         assert_eq!(rendezvous(5_000, 200_000, 1_000), LEAST_KEYS);
         assert_eq!(keys(HashAlgorithm::Ring, 500, 200_000, 162), 200_000);
