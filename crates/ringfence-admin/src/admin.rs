@@ -44,7 +44,8 @@ impl Admin {
     }
 
     /// Shows a balancer as well. It is held weakly: once its last handle is dropped, its service is shown as gone. The first one
-    /// is what documents tell of where a request has no parameter `service`.
+    /// is what documents tell of where a request has no parameter `service`; of several balancers of one service, the first that is
+    /// still there.
     pub fn with_balancer(mut self, balancer: &Balancer) -> Self {
         self.mounted.push(Arc::new(Mounted::new(balancer)));
         self
@@ -57,7 +58,8 @@ impl Admin {
     }
 
     /// Shows the values of tags too, of instances and in the conditions of pools: tenants and the like, which may not be for
-    /// everybody who can open the page. Off by default; version, zone and region are always shown.
+    /// everybody who can open the page. So are the fingerprints of pools whose ring or shard follows from a tenant's name, by which a guess
+    /// of it could be confirmed. Off by default; version, zone and region are always shown.
     pub fn with_tags(mut self) -> Self {
         self.show_tags = true;
         self
@@ -93,8 +95,9 @@ impl Admin {
     /// Serves it on an address of its own, port 0 for one that is free: a loopback address, unless
     /// [`allow_remote`](Self::allow_remote) was called. It ends when the handle is dropped, with its connections.
     ///
-    /// It speaks HTTP/1.1, to at most 64 connections at a time. Who sends no request for 10 s is disconnected, and so is every
-    /// connection after ten minutes.
+    /// It speaks HTTP/1.1, to at most 64 connections at a time. Who sends no request for 10 s is disconnected, or takes so long
+    /// to read an answer, and so is every connection after ten minutes. While more than half of the places are taken, a connection
+    /// ends with its answer, so that kept ones shut nobody out.
     ///
     /// # Errors
     /// [`ServeError`] where the address is not allowed, or cannot be listened on.

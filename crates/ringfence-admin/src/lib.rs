@@ -33,7 +33,7 @@
 //! | `/snapshot` | the instances with their state and load | `service` |
 //! | `/ring` | the ring of all instances: settings, fingerprint, shares, who owns which part of the key space | `service` |
 //! | `/pools` | the pools that are prepared, and the stages of each route | `service` |
-//! | `/explain` | how one request would be decided, as JSON and as text | `service`, `key`, `method`, `path`, `header=name:value`, `tag=name:value`, `claim=name:value` |
+//! | `/explain` | how one request would be decided, as JSON and as text | `service`, `key`, `method`, `path`, `peer`, `header=name:value`, `tag=name:value`, `claim=name:value` |
 //! | `/decisions` | a bounded sample of the calls | `service` |
 //! | `/changes` | the last changes of the membership and the ring | `service` |
 //! | `/hot-keys` | the keys that come most often, as hashes | `service` |
@@ -47,7 +47,7 @@
 //! |---|---|
 //! | nothing can be changed | `GET` and `HEAD` alone; all else is answered 405 |
 //! | no keys of users | decisions and hot keys have hashes; a key that is explained is told only to who asked |
-//! | no values of tags | unless [`Admin::with_tags`] asks for them; version, zone and region of an instance are shown |
+//! | no values of tags | unless [`Admin::with_tags`] asks for them, nor fingerprints of rings that follow from a tenant's name; version, zone and region of an instance are shown |
 //! | bounded answers | at most 1,000 instances, 256 pools and routes, 720 slices of a ring; what was left out is said in `truncated` |
 //! | no foreign site can read it | no CORS, and [`Admin::serve`] refuses foreign `Host` headers (DNS rebinding) |
 //! | no foreign text becomes markup | the page sets text alone, and its Content-Security-Policy allows no script but its own, by hash |

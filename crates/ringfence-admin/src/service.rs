@@ -69,7 +69,7 @@ impl AdminService {
         };
         let known = match path {
             "" | "/" => Known::Page,
-            "/state" => Known::Of(Document::State),
+            "/state" => Known::State,
             "/services" => Known::Services,
             "/snapshot" => Known::Of(Document::Snapshot),
             "/ring" => Known::Of(Document::Ring),
@@ -100,31 +100,33 @@ impl AdminService {
             }
             Known::Metrics => self.metrics(),
             Known::Healthz => healthz(&self.admin.mounted),
-            Known::Of(document) => self.document(document, &Query::of(query), headers),
+            Known::State => self.state(&Query::of(query), headers),
+            Known::Of(document) => self.document(document, &Query::of(query)),
         }
     }
 
-    fn document(&self, document: Document, query: &Query<'_>, headers: &HeaderMap) -> Answer {
+    /// It tells of balancers that are gone too.
+    fn state(&self, query: &Query<'_>, headers: &HeaderMap) -> Answer {
         let Some(mounted) = self.service_of(query) else {
-            let hint = Some("/services lists those that are");
-            return respond::problem(StatusCode::NOT_FOUND, "no such service is shown here", hint);
+            return no_such_service();
+        };
+        let state = documents::state(mounted, &self.admin.mounted, self.admin.show_tags);
+        respond::tagged_json(headers, &mounted.service.to_string(), state)
+    }
+
+    fn document(&self, document: Document, query: &Query<'_>) -> Answer {
+        let Some(mounted) = self.service_of(query) else {
+            return no_such_service();
         };
         let service = mounted.service.to_string();
         let tags = self.admin.show_tags;
-        if let Document::State = document {
-            let state = documents::state(mounted, &self.admin.mounted, tags);
-            return respond::tagged_json(headers, &service, state);
-        }
         let Some(balancer) = mounted.balancer() else {
             return respond::problem(StatusCode::GONE, "the balancer was dropped", None);
         };
         let service = Some(&*service);
         let ok = StatusCode::OK;
         match document {
-            // Asked for and answered above: it tells of balancers that are gone too.
-            Document::State | Document::Snapshot => {
-                respond::json(ok, service, documents::snapshot(&balancer, tags))
-            }
+            Document::Snapshot => respond::json(ok, service, documents::snapshot(&balancer, tags)),
             Document::Ring => match balancer.view() {
                 Some(view) => respond::json(ok, service, &*mounted.ring(view.whole_ring())),
                 None => no_view(),
@@ -148,13 +150,20 @@ impl AdminService {
         }
     }
 
-    /// That of the parameter `service`, without it the first.
+    /// That of the parameter `service`, without it the first service. Of several balancers of it the first that is still there.
     fn service_of(&self, query: &Query<'_>) -> Option<&Arc<Mounted>> {
         let mut mounted = self.admin.mounted.iter();
-        match query.get("service") {
+        let first = match query.get("service") {
             Some(name) => mounted.find(|mounted| mounted.service.to_string() == name),
             None => mounted.next(),
-        }
+        }?;
+        let mut same = self
+            .admin
+            .mounted
+            .iter()
+            .filter(|m| m.service == first.service);
+        same.find(|mounted| mounted.balancer().is_some())
+            .or(Some(first))
     }
 
     fn metrics(&self) -> Answer {
@@ -175,13 +184,13 @@ enum Known {
     Services,
     Metrics,
     Healthz,
+    State,
     Of(Document),
 }
 
-/// Documents of one service.
+/// Documents of one balancer that is there.
 #[derive(Clone, Copy)]
 enum Document {
-    State,
     Snapshot,
     Ring,
     Pools,
@@ -199,6 +208,11 @@ fn healthz(mounted: &[Arc<Mounted>]) -> Answer {
 fn not_found() -> Answer {
     let hint = Some("the page is at /, what else there is in the documentation of ringfence_admin");
     respond::problem(StatusCode::NOT_FOUND, "there is nothing here", hint)
+}
+
+fn no_such_service() -> Answer {
+    let hint = Some("/services lists those that are");
+    respond::problem(StatusCode::NOT_FOUND, "no such service is shown here", hint)
 }
 
 fn no_view() -> Answer {

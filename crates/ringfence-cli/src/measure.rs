@@ -2,9 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use ringfence_core::{Instance, KeyShare, Ring};
+use ringfence_core::{HashAlgorithm, Instance, KeyShare, Ring};
 
 use crate::{input::generated, progress::Progress};
+
+/// Scores that may be worked out for one thing that is told: some seconds.
+const MOST_SCORES: u64 = 1 << 28;
+/// Keys below which a count says nothing.
+const LEAST_KEYS: u64 = 1_000;
+
+/// How many of the keys wanted are looked up, so many times each: rendezvous works out a score for every instance at each look-up, so
+/// that there are fewer where there are many instances.
+pub(crate) fn affordable(ring: &Ring, wanted: u64, times: u64) -> u64 {
+    match ring.config().algorithm() {
+        HashAlgorithm::Rendezvous => {
+            let instances = u64::try_from(ring.member_count()).unwrap_or(u64::MAX);
+            let scores = instances.saturating_mul(times).max(1);
+            wanted.min((MOST_SCORES / scores).max(LEAST_KEYS))
+        }
+        _ => wanted,
+    }
+}
 
 /// The part of the keys that each instance has, by id.
 pub(crate) struct Shares {
@@ -102,5 +120,35 @@ impl Evenness {
             cv: (squares.sum::<f64>() / count).sqrt(),
             max_over_mean: relative.iter().copied().fold(0.0, f64::max),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::{self, Fleet};
+
+    #[test]
+    fn rendezvous_looks_up_fewer_keys_where_there_are_many_instances() {
+        let keys = |algorithm: HashAlgorithm, count: usize, wanted: u64, times: u64| {
+            let instances = (0..count).map(|n| {
+                let built = Instance::builder(format!("i-{n}"), format!("h-{n}:80")).build();
+                built.expect("legal")
+            });
+            let fleet = Fleet {
+                service: "s".to_owned(),
+                instances: instances.collect(),
+            };
+            let config = ringfence_core::RingConfig::default().with_algorithm(algorithm);
+            affordable(&input::ring(&fleet, &config).1, wanted, times)
+        };
+        let rendezvous =
+            |count, wanted, times| keys(HashAlgorithm::Rendezvous, count, wanted, times);
+        assert_eq!(rendezvous(5, 200_000, 162), 200_000);
+        assert_eq!(rendezvous(512, 200_000, 1), 200_000);
+        assert_eq!(rendezvous(512, 200_000, 162), (1 << 19) / 162);
+        assert_eq!(rendezvous(512, 500, 162), 500);
+        assert_eq!(rendezvous(5_000, 200_000, 1_000), LEAST_KEYS);
+        assert_eq!(keys(HashAlgorithm::Ring, 500, 200_000, 162), 200_000);
     }
 }

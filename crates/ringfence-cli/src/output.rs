@@ -84,10 +84,26 @@ pub(crate) fn write_facts(out: &mut dyn Write, facts: &[(&str, String)]) -> io::
 /// A text as one line of a terminal, whatever is in it.
 pub(crate) fn printable(text: &str) -> String {
     let escaped = |c: char| match c {
-        c if c.is_control() => c.escape_default().to_string(),
+        c if is_hidden(c) => c.escape_default().to_string(),
         c => c.to_string(),
     };
     text.chars().map(escaped).collect()
+}
+
+/// Characters that steer what shows a text instead of being seen in it: controls, those that turn its direction (which makes one id
+/// look like another), those without width, and breaks of lines.
+pub(crate) fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+        )
 }
 
 /// A share as per cent.
@@ -111,5 +127,24 @@ pub(crate) fn style_of(state: &str) -> Style {
         "drained" => ODD,
         "disabled" => FAINT,
         _ => Style::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_steers_a_terminal_is_escaped_and_all_else_is_kept() {
+        for hidden in [
+            '\u{1b}', '\u{200b}', '\u{200f}', '\u{2028}', '\u{2029}', '\u{202e}', '\u{2066}',
+            '\u{2069}', '\u{feff}',
+        ] {
+            let told = printable(&format!("a{hidden}b"));
+            assert_eq!(told, format!("a\\u{{{:x}}}b", u32::from(hidden)));
+        }
+        for kept in ["Zürich", "東京", "שלום", "a–b …"] {
+            assert_eq!(printable(kept), kept);
+        }
     }
 }

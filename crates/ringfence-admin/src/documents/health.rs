@@ -80,15 +80,24 @@ pub(crate) fn services(mounted: &[Arc<Mounted>]) -> Services {
     }
 }
 
-/// `ok` while every balancer serves, and what is to be said; staleness is no failure, since requests are served all the same.
+/// `ok` while every balancer serves, and what is to be said; staleness is no failure, since requests are served all the same. Nor is a
+/// balancer that was dropped while another one serves the same service.
 pub(crate) fn healthz(mounted: &[Arc<Mounted>]) -> (StatusCode, String) {
     let mut status = StatusCode::OK;
     let mut notes = String::new();
-    for health in mounted.iter().map(|mounted| Health::of(mounted)) {
+    let healths: Vec<_> = mounted.iter().map(|mounted| Health::of(mounted)).collect();
+    let is_served = |service: &str| {
+        let mut same = healths.iter().filter(|other| other.service == service);
+        same.any(|other| other.phase == Phase::Serving)
+    };
+    for health in &healths {
+        if health.phase == Phase::Dropped && is_served(&health.service) {
+            continue;
+        }
         if health.phase != Phase::Serving {
             status = StatusCode::SERVICE_UNAVAILABLE;
         }
-        if let Some(note) = health.note {
+        if let Some(note) = &health.note {
             // Writing to a text does not fail.
             let _ = writeln!(notes, "{}: {note}", health.service);
         }

@@ -37,7 +37,8 @@ struct PoolRow {
 struct PoolRing {
     algorithm: &'static str,
     points: usize,
-    fingerprint: String,
+    /// `None` where it would confirm a guess of a tenant: the ring or the shard follows from the tenant's name.
+    fingerprint: Option<String>,
 }
 
 /// How some kinds of requests find their pool.
@@ -197,8 +198,10 @@ impl StageRow {
 
 impl PoolRow {
     fn of(pool: &PoolView, show_tags: bool) -> Self {
+        let spec = pool.pool().spec();
+        let is_of_tenant = spec.ring_seed().is_some() || spec.shard().is_some();
         Self {
-            condition: condition::of_pool(pool.pool().spec(), show_tags),
+            condition: condition::of_pool(spec, show_tags),
             members: pool.pool().len(),
             usable: pool.usable_count(),
             eligible: pool.eligible().len(),
@@ -206,7 +209,7 @@ impl PoolRow {
             ring: pool.ring().map(|ring| PoolRing {
                 algorithm: ring.config().algorithm().as_str(),
                 points: ring.len(),
-                fingerprint: ring.fingerprint().to_string(),
+                fingerprint: (show_tags || !is_of_tenant).then(|| ring.fingerprint().to_string()),
             }),
         }
     }

@@ -14,8 +14,10 @@ const SLICES: usize = 720;
 const OWNERS: usize = 8;
 /// Largest ring that is gone over: some 10 ms of work.
 const MAX_STEPS: usize = 1 << 20;
-/// Keys by which shares are found where the algorithm has no ranges.
-const SAMPLE: u64 = 16_384;
+/// Most keys by which shares are found where the algorithm has no ranges.
+const SAMPLE: usize = 16_384;
+/// Keys below which a sample says nothing.
+const MIN_SAMPLE: usize = 256;
 
 /// Of each slice: its owners with their shares of it in thousandths.
 type Slices = Vec<Vec<(usize, u32)>>;
@@ -30,6 +32,8 @@ pub(crate) struct RingDocument {
     capped: bool,
     /// What shares are found by.
     basis: Basis,
+    /// How many keys were looked up for a sample.
+    sample: Option<usize>,
     members: Vec<Member>,
     /// Members beyond the largest number that is told.
     truncated: bool,
@@ -45,7 +49,7 @@ pub(crate) struct RingDocument {
 enum Basis {
     /// The whole key space was gone over.
     Ranges,
-    /// The owners of some thousand keys.
+    /// The owners of some keys.
     Sample,
     /// The numbers of points: the ring is too large to go over.
     Points,
@@ -83,6 +87,7 @@ impl RingDocument {
             points: ring.len(),
             capped: ring.is_capped(),
             basis,
+            sample: matches!(basis, Basis::Sample).then(|| sample_of(ring)),
             members: members.collect(),
             truncated: ring.member_count() > MAX_INSTANCES,
             positions: positions.map(|positions: u128| positions.to_string()),
@@ -200,9 +205,19 @@ impl Slice {
     }
 }
 
+/// How many keys are looked up: fewer where each costs a score for every member or a search for every probe.
+fn sample_of(ring: &Ring) -> usize {
+    let steps = match ring.config().algorithm() {
+        HashAlgorithm::Rendezvous => ring.member_count(),
+        _ => usize::try_from(ring.config().probes()).unwrap_or(usize::MAX),
+    };
+    (MAX_STEPS / steps.max(1)).clamp(MIN_SAMPLE, SAMPLE)
+}
+
 fn by_sample(ring: &Ring) -> Vec<f64> {
     let mut owned = vec![0u64; ring.member_count()];
-    for number in 0..SAMPLE {
+    let sample = sample_of(ring) as u64;
+    for number in 0..sample {
         let key = number.to_le_bytes();
         let owner = ring.owner(ring.config().hash_key(&key));
         if let Some(owned) = owner.and_then(|owner| owned.get_mut(owner as usize)) {
@@ -211,7 +226,7 @@ fn by_sample(ring: &Ring) -> Vec<f64> {
     }
     let shares = owned
         .into_iter()
-        .map(|keys| KeyShare::new(keys.into(), SAMPLE.into()));
+        .map(|keys| KeyShare::new(keys.into(), sample.into()));
     shares.map(KeyShare::as_f64).collect()
 }
 
@@ -325,6 +340,26 @@ mod tests {
         assert!(document.slices.iter().all(|slice| slice.len() <= OWNERS));
         let text = serde_json::to_string(&document).expect("it can be written");
         assert!(text.len() < 250_000, "{}", text.len());
+    }
+
+    /// A score is worked out for each instance at each look-up, on the thread of the program's own requests.
+    #[test]
+    fn a_sample_is_smaller_where_its_keys_cost_more() {
+        let sample = |count: usize, config: &RingConfig| {
+            let document = RingDocument::of(&ring(&vec![100; count], config));
+            assert!(
+                (document.members.iter().map(|m| m.share).sum::<f64>() - 1.0).abs() < 1e-6
+                    || document.truncated
+            );
+            document.sample
+        };
+        let rendezvous = RingConfig::default().with_algorithm(HashAlgorithm::Rendezvous);
+        assert_eq!(sample(5, &rendezvous), Some(SAMPLE));
+        assert_eq!(sample(1_024, &rendezvous), Some(1_024));
+        assert_eq!(sample(8_192, &rendezvous), Some(MIN_SAMPLE));
+        let jump = RingConfig::default().with_algorithm(Jump::default());
+        assert_eq!(sample(100, &jump), Some(SAMPLE));
+        assert_eq!(sample(5, &RingConfig::default()), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::{convert::Infallible, future::ready, sync::Arc, time::Duration};
 
-use http::{Request, StatusCode};
+use http::{HeaderValue, Request, StatusCode, header};
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
@@ -12,7 +12,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::host;
+use super::{host, writing::Writing};
 use crate::{
     AdminService,
     respond::{self, Answer},
@@ -20,9 +20,13 @@ use crate::{
 
 /// Connections at a time; further ones wait in the system's queue.
 const MAX_CONNECTIONS: usize = 64;
+/// Places below which connections are not kept for a next request, so that they come free for others.
+const FEW_PLACES: usize = MAX_CONNECTIONS / 2;
 /// How long a client may take to send the head of a request, the time before its first byte included.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a connection lasts at most. It bounds those that read their answers too slowly; a browser makes a new one.
+/// How long a client may take to read an answer.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a connection lasts at most; a browser makes a new one.
 const MAX_CONNECTION_TIME: Duration = Duration::from_secs(600);
 /// Bytes of a request's head.
 const MAX_HEAD: usize = 16 * 1024;
@@ -41,7 +45,8 @@ pub(super) async fn accept(listener: TcpListener, service: AdminService, allow_r
         while connections.try_join_next().is_some() {}
         match listener.accept().await {
             Ok((stream, _)) => {
-                connections.spawn(serve(stream, service.clone(), allow_remote, place));
+                let places = Arc::clone(&places);
+                connections.spawn(serve(stream, service.clone(), allow_remote, places, place));
             }
             Err(error) => {
                 tracing::debug!(%error, "the admin page could not accept a connection");
@@ -55,15 +60,18 @@ async fn serve(
     stream: TcpStream,
     service: AdminService,
     allow_remote: bool,
+    places: Arc<Semaphore>,
     _place: OwnedSemaphorePermit,
 ) {
     let answer = service_fn(move |request| {
-        ready(Ok::<_, Infallible>(answer_to(
-            &service,
-            allow_remote,
-            &request,
-        )))
+        let mut answer = answer_to(&service, allow_remote, &request);
+        if places.available_permits() < FEW_PLACES {
+            let close = HeaderValue::from_static("close");
+            answer.headers_mut().insert(header::CONNECTION, close);
+        }
+        ready(Ok::<_, Infallible>(answer))
     });
+    let stream = Writing::new(stream, WRITE_TIMEOUT);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)

@@ -2,6 +2,7 @@
 
 mod connections;
 mod host;
+mod writing;
 
 use std::{fmt, io, net::SocketAddr};
 

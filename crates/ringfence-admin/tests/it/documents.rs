@@ -1,8 +1,10 @@
 //! What documents tell, and what they keep to themselves.
 
 use ringfence_admin::Admin;
-use ringfence_balancer::{CallOutcome, PickRequest};
-use ringfence_core::{Instance, RequestTags};
+use ringfence_balancer::{Balancer, CallOutcome, PickRequest};
+use ringfence_core::{Instance, PlanId, RequestTags};
+use ringfence_discovery::MemoryRegistry;
+use ringfence_policy::{PolicyContext, PolicyDocument};
 use serde_json::{Value, json};
 
 use crate::support::{SERVICE, fail_owner, fleet, get, plain, service, until};
@@ -104,6 +106,73 @@ async fn values_of_tags_are_for_those_who_may_have_them() {
             .text
             .contains("tenant=acme-secret")
     );
+}
+
+/// What `/pools` tells of the rings of a tenant, whose name follows from nothing else that is told.
+async fn rings_of_tenant(tenant: &str, mode: &str, shows_tags: bool) -> Vec<Value> {
+    let registry = MemoryRegistry::new();
+    let instances = (1..=3).map(|n| {
+        let built = Instance::builder(format!("s-{n}"), format!("10.0.0.{n}:80")).build();
+        built.expect("legal")
+    });
+    registry.replace(SERVICE, instances.collect::<Vec<_>>());
+    let text = format!(
+        "
+ringfence: 1
+tenants: {{ {tenant}: {{ {mode} }} }}
+rules: [{{ name: all, key: [{{ header: x-user }}] }}]
+"
+    );
+    let policy = PolicyDocument::parse_and_compile(&text, &PolicyContext::new()).expect("legal");
+    let balancer = Balancer::builder(registry.clone(), SERVICE)
+        .with_policy(policy)
+        .build()
+        .expect("legal");
+    balancer.ready().await.expect("a view");
+    let admin = Admin::new().with_balancer(&balancer);
+    let admin = if shows_tags { admin.with_tags() } else { admin };
+    let service = admin.service();
+    // A shard is prepared by the first request of its tenant; plan 1 is that of tenants that are kept apart.
+    let tags = RequestTags::new().with_tenant(tenant);
+    let request = PickRequest::new()
+        .with_key("a")
+        .with_plan(PlanId::nth(1))
+        .with_tags(&tags);
+    let own = |pools: &Value| -> Vec<Value> {
+        let pools = pools["pools"].as_array().expect("a list").iter();
+        let own = pools.filter(|pool| {
+            let condition = pool["condition"].as_str().expect("text");
+            ["ring of its own", "ring seed", "shard"]
+                .iter()
+                .any(|told| condition.contains(told))
+        });
+        own.map(|pool| pool["ring"].clone()).collect()
+    };
+    let _ = balancer.pick(&request);
+    let pools = until(&service, "/pools", |pools| !own(pools).is_empty()).await;
+    own(&pools)
+}
+
+#[tokio::test]
+async fn no_fingerprint_confirms_a_guess_of_a_tenant() {
+    for mode in ["mode: own_ring", "mode: shuffle_shard, size: 2"] {
+        let hidden = rings_of_tenant("acme-secret", mode, false).await;
+        assert!(!hidden.is_empty(), "{mode}");
+        for ring in &hidden {
+            assert!(
+                ring.is_null() || ring["fingerprint"].is_null(),
+                "{mode}: {ring}"
+            );
+        }
+        let guessed = rings_of_tenant("globex", mode, false).await;
+        assert_eq!(hidden, guessed, "{mode}: tenants are told apart");
+        let shown = rings_of_tenant("acme-secret", mode, true).await;
+        let told = |ring: &Value| ring.is_null() || ring["fingerprint"].is_string();
+        assert!(
+            !shown.is_empty() && shown.iter().all(told),
+            "{mode}: {shown:?}"
+        );
+    }
 }
 
 /// (B63) Names and numbers of what is told are bounded, whatever clients send.

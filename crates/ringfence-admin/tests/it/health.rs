@@ -1,6 +1,7 @@
 //! `/healthz` over the life of a balancer.
 
 use http::StatusCode;
+use ringfence_admin::Admin;
 use ringfence_balancer::Balancer;
 use ringfence_discovery::MemoryRegistry;
 
@@ -65,6 +66,46 @@ async fn a_task_that_is_gone_is_told() {
         get(&service, "/state").await.json()["health"]["phase"],
         "task_gone"
     );
+}
+
+#[tokio::test]
+async fn of_two_balancers_of_a_service_that_which_is_left_is_told() {
+    let (_of_first, first) = plain(3).await;
+    let (_of_second, second) = plain(5).await;
+    let service = Admin::new()
+        .with_balancer(&first)
+        .with_balancer(&second)
+        .service();
+    let count = async |path| get(&service, path).await.json()["counts"]["instances"].clone();
+    assert_eq!(count("/snapshot").await, 3);
+    drop(first);
+    assert_eq!(count("/snapshot").await, 5);
+    assert_eq!(count("/snapshot?service=orders").await, 5);
+    let state = get(&service, "/state").await.json();
+    assert_eq!(state["health"]["phase"], "serving");
+    let healthz = get(&service, "/healthz").await;
+    assert_eq!((healthz.status, &*healthz.text), (StatusCode::OK, "ok\n"));
+    // Once nobody serves it, that is told.
+    drop(second);
+    let healthz = get(&service, "/healthz").await;
+    assert_eq!(healthz.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(get(&service, "/snapshot").await.status, StatusCode::GONE);
+}
+
+#[tokio::test]
+async fn the_page_keeps_no_ring() {
+    let (_registry, balancer) = plain(50).await;
+    let service = service(&balancer);
+    get(&service, "/ring").await;
+    let ring = std::sync::Arc::downgrade(balancer.view().expect("one").whole_ring());
+    drop(balancer);
+    for _ in 0..500 {
+        if ring.upgrade().is_none() {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("the ring is still there");
 }
 
 #[tokio::test]

@@ -172,12 +172,11 @@ async fn only_so_many_are_served_at_a_time() {
         let mut stream = TcpStream::connect(server.local_addr())
             .await
             .expect("it listens");
+        // Half a request, so that each waits for the rest.
         stream
-            .write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            .write_all(b"GET /healthz HTTP/1.1\r\nHost: loc")
             .await
             .expect("sent");
-        let mut some = [0; 8];
-        stream.read_exact(&mut some).await.expect("an answer");
         held.push(stream);
     }
     let mut further = TcpStream::connect(server.local_addr())
@@ -194,6 +193,58 @@ async fn only_so_many_are_served_at_a_time() {
     held.pop();
     let served = timeout(Duration::from_secs(10), further.read_exact(&mut some)).await;
     served.expect("in time").expect("an answer");
+}
+
+/// Clients that keep their connections, such as browsers, must not shut out who asks whether the program is well.
+#[tokio::test]
+async fn connections_that_are_kept_shut_nobody_out() {
+    let (_balancer, server) = serve().await;
+    let mut kept = Vec::new();
+    for _ in 0..64 {
+        let mut stream = TcpStream::connect(server.local_addr())
+            .await
+            .expect("it listens");
+        let request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        stream.write_all(request).await.expect("sent");
+        let mut some = [0; 8];
+        let answered = timeout(Duration::from_secs(5), stream.read_exact(&mut some)).await;
+        answered.expect("in time").expect("an answer");
+        kept.push(stream);
+    }
+    let asked = status_line(&server, "Host: localhost\r\n");
+    let answered = timeout(Duration::from_secs(5), asked).await;
+    assert_eq!(answered.expect("in time"), "HTTP/1.1 200 OK");
+    // The first ones are kept all the same.
+    let first = kept.first_mut().expect("one");
+    let again = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    first.write_all(again).await.expect("it is open");
+    let mut rest = String::new();
+    first.read_to_string(&mut rest).await.expect("an answer");
+    assert!(rest.contains("HTTP/1.1 200 OK"), "{rest}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_does_not_read_an_answer_is_sent_away() {
+    const LENGTH: usize = 64 << 20;
+    let server = Admin::new()
+        .with_metrics(|| "x".repeat(LENGTH))
+        .serve(address(LOOPBACK))
+        .await
+        .expect("a port");
+    let mut stream = TcpStream::connect(server.local_addr())
+        .await
+        .expect("it listens");
+    stream
+        .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .await
+        .expect("sent");
+    let mut some = [0; 8];
+    stream.read_exact(&mut some).await.expect("it begins");
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    // What the system holds is still there.
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).await.ok();
+    assert!(rest.len() < LENGTH, "{}", rest.len());
 }
 
 #[tokio::test]

@@ -117,7 +117,8 @@ pub(crate) struct ReportArgs {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) ring: RingArgs,
-    /// Keys to sample where shares are not exact.
+    /// Keys to sample where shares are not exact. For rendezvous, each of whose look-ups takes time by the number of instances, fewer
+    /// are taken where instances times keys would be too many; the page says how many, and with a smaller --changes there are more for each change.
     #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(crate) sample: u64,
     /// Instances whose changes are shown; those with the largest shares.

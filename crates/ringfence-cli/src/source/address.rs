@@ -4,7 +4,7 @@ use std::{env, fmt};
 
 use ringfence_core::did_you_mean;
 
-use super::kind::{Kind, decoded, options};
+use super::kind::{Kind, decoded, is_plain, options};
 
 /// `KIND[+https]://HOST[:PORT][,HOST...]/[NAMESPACE/][GROUP/]SERVICE[?NAME=VALUE&...]`
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,16 +39,21 @@ impl RegistryAddress {
         let kind = Kind::ALL.into_iter().find(|kind| kind.as_str() == name);
         let Some(kind) = kind else {
             let known = Kind::ALL.map(Kind::as_str).into_iter().chain(["file"]);
-            return Err(format!("no registry `{name}`{}", did_you_mean(name, known)));
+            return Err(match is_plain(name) {
+                true => format!("no registry `{name}`{}", did_you_mean(name, known)),
+                false => "what stands before :// is no registry".to_owned(),
+            });
         };
-        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let (hosts, path) = rest.split_once('/').unwrap_or((rest, ""));
-        // Nothing of the address is repeated before this: it would show what should not be there.
+        // Nothing of the address is repeated before this: it would show what should not be there. A password may have a `?` or `/`,
+        // so it is looked for before the text is divided.
         if rest.contains('@') {
             return Err(format!(
-                "a {name} address holds no user and password: give them by the environment or by files (ringfence help credentials)"
+                "a {name} address holds no user and password: give them by the environment or by files (ringfence help credentials); \
+                 an `@` that belongs to a name or an option is written %40"
             ));
         }
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (hosts, path) = rest.split_once('/').unwrap_or((rest, ""));
         let fault = |fault: String| format!("{scheme}://{rest}: {fault}");
         let mut segments = Vec::new();
         for segment in path.split('/').filter(|segment| !segment.is_empty()) {
@@ -78,6 +83,13 @@ impl RegistryAddress {
     }
 
     fn set_hosts(&mut self, given: &str) -> Result<(), String> {
+        // Those of the address were looked at, so these are of the environment. As a whole: a password may have a comma.
+        if given.contains('@') {
+            let variable = self.kind.variable();
+            return Err(format!(
+                "{variable} holds a user or a password, which are given by variables or files of their own (ringfence help credentials)"
+            ));
+        }
         for host in given.split(',').map(str::trim).filter(|h| !h.is_empty()) {
             let host = match host.split_once("://") {
                 Some(("https", host)) => {
@@ -238,11 +250,41 @@ mod tests {
             assert!(fault.contains(told), "{fault}");
         }
         for scheme in ["consul", "nacos", "etcd"] {
-            let fault = parse(&format!("{scheme}://me:hunter2@a/b")).unwrap_err();
-            assert!(
-                fault.contains("environment") && !fault.contains("hunter2"),
-                "{fault}"
-            );
+            for secret in ["hunter2", "hunt?er2", "hunt/er2", "hunt#er2", "hunt&er2=x"] {
+                let fault = parse(&format!("{scheme}://me:{secret}@a/b")).unwrap_err();
+                assert!(
+                    fault.contains("environment") && !fault.contains("hunt"),
+                    "{fault}"
+                );
+            }
+        }
+        for text in ["me:hunter2@consul://a/b", "consul://a/b?me:hunter2=x"] {
+            let fault = parse(text).unwrap_err();
+            assert!(!fault.contains("hunter2"), "{fault}");
+        }
+        let filter = parse("consul://a/b?filter=Meta.owner==me%40shop").unwrap();
+        assert!(filter.option("filter").eq(["Meta.owner==me@shop"]));
+    }
+
+    #[test]
+    fn credentials_of_the_environment_are_not_repeated_either() {
+        for (scheme, variable) in [
+            ("consul", "CONSUL_HTTP_ADDR"),
+            ("nacos", "NACOS_SERVER_ADDR"),
+            ("etcd", "ETCD_ENDPOINTS"),
+        ] {
+            for given in [
+                "http://me:hunter2@127.0.0.1:1",
+                "me:hunter2@127.0.0.1",
+                "http://127.0.0.1:1,http://me:hunt,er2@127.0.0.2:1",
+            ] {
+                let address = RegistryAddress::of(scheme, "/order", |_| Some(given.to_owned()));
+                let fault = address.unwrap_err();
+                assert!(
+                    fault.contains(variable) && !fault.contains("hunt") && !fault.contains("me:"),
+                    "{fault}"
+                );
+            }
         }
     }
 

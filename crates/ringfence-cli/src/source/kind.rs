@@ -61,6 +61,13 @@ pub(super) fn options(kind: Kind, query: &str) -> Result<Vec<(String, String)>, 
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let known = kind.options();
+        if !known.contains(&name) && !is_plain(name) {
+            return Err(format!(
+                "an option of {} is one of {}",
+                kind.as_str(),
+                known.join(", ")
+            ));
+        }
         if !known.contains(&name) {
             let hint = did_you_mean(name, known.iter().copied());
             return Err(format!("no option `{name}` of {}{hint}", kind.as_str()));
@@ -71,6 +78,13 @@ pub(super) fn options(kind: Kind, query: &str) -> Result<Vec<(String, String)>, 
         options.push((name.to_owned(), decoded(value)?));
     }
     Ok(options)
+}
+
+/// Whether a foreign text is a name as those of options and registries are, which can be repeated: a password that went astray is
+/// seldom one.
+pub(super) fn is_plain(name: &str) -> bool {
+    name.bytes()
+        .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
 
 pub(super) fn decoded(text: &str) -> Result<String, String> {

@@ -46,14 +46,14 @@ impl Source {
         };
         if let Some(path) = known.strip_prefix("file:") {
             let path = path.strip_prefix("//").unwrap_or(path);
-            return Ok(Self::File(PathBuf::from(path)));
+            return file(Path::new(path));
         }
         if let Some(list) = known.strip_prefix("static:") {
             return static_list(list).map(Self::Static);
         }
         match RegistryAddress::parse(known) {
             Some(address) => address.map(Self::Registry).map_err(Failure::new),
-            None => Ok(Self::File(text.to_owned())),
+            None => file(text),
         }
     }
 
@@ -98,14 +98,34 @@ impl Source {
     }
 }
 
+/// A path, unless it looks like an address that is mistyped and has a password: no message repeats that.
+fn file(path: &Path) -> Result<Source, Failure> {
+    let text = path.to_string_lossy();
+    let before_host = text.rsplit_once('@').map(|(before, _)| before);
+    let is_plainly_path = path.is_absolute() || text.starts_with('.');
+    if before_host.is_some_and(|before| before.contains(':')) && !is_plainly_path {
+        return Err(Failure::new(
+            "no address holds a user and password (ringfence help credentials); a path with a `:` before an `@` begins with ./",
+        ));
+    }
+    Ok(Source::File(path.to_owned()))
+}
+
 fn static_list(list: &str) -> Result<Vec<Instance>, Failure> {
     let fault = |at: &str, fault: &dyn std::fmt::Display| {
         Failure::new(format_args!("static:{at}: {fault}"))
     };
     let addresses: Vec<&str> = list.split(',').map(str::trim).collect();
+    // `id=host:port` names the instance, as a registry does.
+    let parts = |address| str::split_once(address, '=').unwrap_or((address, address));
+    // Before any of them is repeated: a password may have a comma.
+    if addresses.iter().any(|entry| parts(entry).1.contains('@')) {
+        return Err(Failure::new(
+            "static: an address is host:port and holds no user and password",
+        ));
+    }
     let instances = addresses.iter().map(|address| {
-        // `id=host:port` names the instance, as a registry does.
-        let (id, address) = address.split_once('=').unwrap_or((address, address));
+        let (id, address) = parts(address);
         let built = Instance::builder(id, address).build();
         built.map_err(|error| fault(address, &error))
     });

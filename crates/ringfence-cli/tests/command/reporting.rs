@@ -101,3 +101,15 @@ fn one_instance_alone_is_a_whole_turn() {
             .starts_with("nowhere/r.html: ")
     );
 }
+
+#[test]
+fn the_keys_that_changes_were_counted_over_are_told() {
+    let folder = Folder::with_orders();
+    let report = |args: &str| {
+        let args = format!("report - --instances fleet.yaml {args}");
+        folder.run(&args).done()
+    };
+    let counted = "<p class=\"faint\">Counted over 1500 generated keys.</p>";
+    assert!(report("--algorithm rendezvous --sample 1500").contains(counted));
+    assert!(!report("--sample 1500").contains("Counted over"));
+}

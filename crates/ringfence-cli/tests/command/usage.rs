@@ -238,6 +238,67 @@ fn sources_that_are_no_files_are_checked() {
     );
 }
 
+/// Passwords go astray in addresses; a message is kept in logs.
+#[test]
+fn no_password_of_an_address_is_repeated() {
+    let folder = Folder::with_orders();
+    for source in [
+        "consul://me:hunt?er2@h/x",
+        "etcd://me:hunt/er2@h/x",
+        "consul:me:hunter2@h/x",
+        "consul:/me:hunter2@h/x",
+        "etcd+https:me:hunter2@h/x",
+        "file://me:hunter2@h/x",
+        "file:me:hunter2@h",
+        "me:hunter2@h",
+        "https://me:hunter2@h/x",
+        "me:hunter2@consul://h/x",
+        "static:me:hunter2@h",
+        "static:me:hunter2@h:80",
+        "static:a:1,me:hunt,er2@h:80",
+        "static:x=me:hunter2@h:80",
+    ] {
+        for command in ["plan", "dump", "inspect", "watch --once"] {
+            let fault = folder
+                .run(&format!("{command} --instances {source}"))
+                .fault();
+            assert!(
+                !fault.contains("hunt") && !fault.contains("er2"),
+                "{source}: {fault}"
+            );
+        }
+    }
+    for (variable, registry) in [
+        ("CONSUL_HTTP_ADDR", "consul"),
+        ("ETCD_ENDPOINTS", "etcd"),
+        ("NACOS_SERVER_ADDR", "nacos"),
+    ] {
+        for service in ["order", ""] {
+            let mut command = folder.command("dump --instances");
+            command.arg(format!("{registry}:///{service}"));
+            let ran = command
+                .env(variable, "http://me:hunter2@127.0.0.1:1")
+                .output();
+            let ran = ran.expect("it starts");
+            let told = String::from_utf8_lossy(&ran.stderr);
+            assert_eq!(ran.status.code(), Some(2), "{told}");
+            assert!(
+                told.contains(variable) && !told.contains("hunter2"),
+                "{told}"
+            );
+        }
+    }
+    // An `@` alone is no password.
+    let fault = folder.run("plan --instances fleet@2.yaml").fault();
+    assert!(fault.starts_with("fleet@2.yaml: "), "{fault}");
+    assert!(
+        folder
+            .run("plan --instances static:a@b=h:1")
+            .done()
+            .contains("a@b")
+    );
+}
+
 /// Nobody listens there: it is said at once which registry it is, and the exit code is of its own.
 #[test]
 fn a_registry_that_is_away_has_an_exit_code_of_its_own() {

@@ -72,7 +72,7 @@ function summary(ring) {
   const shares = owners.map((member) => member.share);
   const spread = owners.length === 1 ? "which has all keys" : `shares from ${percent(Math.min(...shares))} to ${percent(Math.max(...shares))}`;
   const how = ring.slices.length ? `${count(ring.points)} points` : "neighbouring keys have nothing in common, so the circle shows shares alone";
-  const basis = { sample: ", by a sample of keys", points: ", by the number of points" }[ring.basis] || "";
+  const basis = { sample: `, by a sample of ${ring.sample} keys`, points: ", by the number of points" }[ring.basis] || "";
   return `Algorithm ${ring.algorithm}, ${how}; ${plural(owners.length, "owner")}, ${spread}${basis}.`;
 }
 function drawNeedle() {

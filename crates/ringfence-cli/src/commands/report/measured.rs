@@ -10,7 +10,7 @@ use ringfence_policy::RingSettings;
 use crate::{
     args::ReportArgs,
     input::{Fleet, generated},
-    measure::{Evenness, Shares, expected, ideal},
+    measure::{Evenness, Shares, affordable, expected, ideal},
     output::state_of,
     progress::Progress,
 };
@@ -33,6 +33,8 @@ pub(super) struct Measured {
     pub(super) rows: Vec<Row>,
     pub(super) curve: Vec<Sample>,
     pub(super) changes: Vec<Change>,
+    /// How many keys the changes were counted over; nothing where they are exact.
+    pub(super) changes_sample: Option<u64>,
     /// Instances whose changes are not shown.
     pub(super) left_out: usize,
     /// Instances whose changes are shown.
@@ -70,7 +72,7 @@ pub(super) struct Change {
 impl Measured {
     pub(super) fn of(fleet: &Fleet, config: &RingConfig, args: &ReportArgs) -> Self {
         let (pool, ring) = crate::input::ring(fleet, config);
-        let shares = Shares::shown(&ring, args.sample);
+        let shares = Shares::shown(&ring, affordable(&ring, args.sample, 1));
         let expected = expected(&fleet.instances);
         let evenness = Evenness::of(&shares, &expected);
         let rows = (0u32..).zip(pool.iter()).map(|(member, instance)| Row {
@@ -94,6 +96,9 @@ impl Measured {
             .take(shown)
             .map(|row| row.id.as_str())
             .collect();
+        // Each of them looks its keys up before and after.
+        let looked_up = 2 * (2 * shown.len() as u64 + 1);
+        let sample_of_changes = affordable(&ring, args.sample, looked_up);
         Self {
             settings: RingSettings::from(config),
             fingerprint: ring.fingerprint().to_string(),
@@ -101,7 +106,8 @@ impl Measured {
             sample: shares.sample,
             evenness,
             curve: curve(fleet, config, args.sample),
-            changes: changes(fleet, &ring, &shown, args.sample),
+            changes: changes(fleet, &ring, &shown, sample_of_changes),
+            changes_sample: shares.sample.map(|_| sample_of_changes),
             left_out,
             shown: shown.len(),
             ring,

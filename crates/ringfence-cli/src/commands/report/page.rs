@@ -209,6 +209,12 @@ fn movement(measured: &Measured) -> String {
         "<h2>Movement by change</h2>\n<p>What part of the keys gets another owner if an instance comes, leaves or has its weight halved, \
          beside the least that had to move by the weights. What moves between instances that did not change is movement in vain.</p>\n",
     );
+    if let Some(keys) = measured.changes_sample {
+        let _ = writeln!(
+            html,
+            "<p class=\"faint\">Counted over {keys} generated keys.</p>"
+        );
+    }
     if measured.left_out > 0 {
         let (shown, more) = (measured.shown, measured.left_out);
         let _ = writeln!(

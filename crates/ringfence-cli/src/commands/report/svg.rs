@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Display};
 
+use crate::output::is_hidden;
+
 /// A text as HTML and SVG show it, whatever is in it.
 pub(super) fn text(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -12,7 +14,7 @@ pub(super) fn text(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            c if c.is_control() => escaped.extend(c.escape_default()),
+            c if is_hidden(c) => escaped.extend(c.escape_default()),
             c => escaped.push(c),
         }
     }
@@ -109,6 +111,10 @@ mod tests {
         assert_eq!(
             text("<b a=\"'\">&\u{1b}"),
             "&lt;b a=&quot;&#39;&quot;&gt;&amp;\\u{1b}"
+        );
+        assert_eq!(
+            text("a\u{202e}b\u{2066}\u{feff}"),
+            "a\\u{202e}b\\u{2066}\\u{feff}"
         );
         let mut picture = Picture::new(10.0, 10.0, "<script>");
         picture.label("a", "end", (0.0, 0.0), "</text><script>");
