@@ -19,6 +19,6 @@ mod routing;
 mod simulating;
 mod support;
 mod usage;
-#[path = "../shared/watch.rs"]
+#[path = "../common/watch.rs"]
 mod watch;
 mod watching;

@@ -1,7 +1,7 @@
 //! What `ringfence` shows of a service in Consul, Nacos and etcd.
 
 mod running;
-#[path = "../shared/watch.rs"]
+#[path = "../common/watch.rs"]
 mod watch;
 
 use std::{collections::BTreeSet, time::Duration};
