@@ -174,6 +174,17 @@ impl Balancer {
         }
     }
 
+    /// Finds the candidates behind the first one, after a pick of the
+    /// [first one only](crate::PickRequest::with_first_candidate_only). They are those that the latest view has for the key: the
+    /// ones that the pick would have found, if no view came in between. After a shutdown there are none.
+    pub fn complete(&self, decision: &mut Decision) {
+        let shared = &*self.guard.shared;
+        match &*shared.cell.load() {
+            Some(published) => pick::complete(shared, published, decision),
+            None => decision.most = None,
+        }
+    }
+
     /// The first `count` distinct usable instances clockwise from the request's key: for programs
     /// that keep several copies of what belongs to a key. There are fewer if the pool has fewer. The
     /// first ones are those of [`pick`](Self::pick). They hold no slot of an instance that is on trial: ask

@@ -1,4 +1,9 @@
-use std::{iter::FusedIterator, sync::Arc};
+use std::{
+    iter::{self, FusedIterator},
+    num::NonZeroU8,
+    ptr,
+    sync::Arc,
+};
 
 use arrayvec::ArrayVec;
 use ringfence_core::{Instance, KeyHash, PlanId, PoolSpec};
@@ -57,14 +62,30 @@ impl Candidates {
         gathered.into_candidates()
     }
 
+    #[inline]
+    pub(crate) fn only(first: Candidate) -> Self {
+        Self {
+            first,
+            rest: ArrayVec::new(),
+            last_resorts: 0,
+        }
+    }
+
+    /// Behind the others, unless there is no room for it or it is one of them.
+    pub(crate) fn add(&mut self, candidate: Candidate) {
+        let mut others = iter::once(&self.first).chain(&self.rest);
+        if others.all(|other| !ptr::eq(other.node(), candidate.node())) {
+            let _ = self.rest.try_push(candidate);
+        }
+    }
+
     /// Those that are ejected behind the others, as long as there is room.
     #[cold]
     pub(crate) fn add_last_resorts(&mut self, ejected: impl Iterator<Item = Candidate>) {
         for candidate in ejected {
-            if self.rest.try_push(candidate).is_err() {
-                break;
-            }
-            self.last_resorts += 1;
+            let before = self.len();
+            self.add(candidate);
+            self.last_resorts += u8::from(self.len() > before);
         }
     }
 
@@ -136,6 +157,8 @@ pub struct Decision {
     pub(crate) plan: PlanId,
     pub(crate) pool: Arc<PoolSpec>,
     pub(crate) panic: bool,
+    /// The most candidates that there may be, while only the first was looked for.
+    pub(crate) most: Option<NonZeroU8>,
 }
 
 impl Decision {
@@ -166,6 +189,13 @@ impl Decision {
     #[must_use]
     pub fn last_resorts(&self) -> usize {
         self.candidates.last_resorts.into()
+    }
+
+    /// Whether all candidates are there: not after a pick of the [first one only](crate::PickRequest::with_first_candidate_only)
+    /// that may have others behind it, until [`Balancer::complete`](crate::Balancer::complete) has found them.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.most.is_none()
     }
 
     /// The first candidate.

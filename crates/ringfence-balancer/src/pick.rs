@@ -1,9 +1,10 @@
 //! From a request to its candidates, on one published state.
 
-use std::{ops::Deref, sync::Arc, time::Instant};
+use std::{num::NonZeroU8, ops::Deref, sync::Arc, time::Instant};
 
 use ringfence_core::{
-    Instance, KeyHash, MovementWindow, PlanId, PoolView, RequestTags, Route, TagValues, Taker,
+    Chosen, Instance, KeyHash, MovementWindow, PlanId, PoolView, RequestTags, Route, TagValues,
+    Taker,
 };
 
 use crate::{
@@ -116,6 +117,12 @@ fn choose(
     let pool = chosen.pool;
     let limit = request.candidates(shared.config.max_attempts());
     let limits = shared.config.load_limits();
+    if let Some(key) = key
+        && request.is_first_enough()
+        && is_plain(shared, request, &chosen)
+    {
+        return first_only(shared, published, request, (route, &chosen), key, limit);
+    }
     let mut overflow = None;
     let key_hash;
     let candidates = match key {
@@ -213,7 +220,87 @@ fn choose(
         plan: request.plan(),
         pool: Arc::clone(pool.spec(spread)),
         panic: pool.is_panic(),
+        most: None,
     })
+}
+
+/// Whether the candidates are the first ones on the ring from the key's hash on, with nothing else to be heeded.
+#[inline]
+fn is_plain(shared: &Shared, request: &PickRequest<'_>, chosen: &Chosen<'_>) -> bool {
+    let pool = chosen.pool;
+    chosen.next.is_none()
+        && !chosen.is_spilled
+        && request.plan() == PlanId::ROUTING
+        && matches!(request.tags(), Tags::None)
+        && !shared.config.load_limits().is_any()
+        && !shared.nodes.is_any_on_trial()
+        && pool.ejected().is_empty()
+        && pool.is_ordered_by_hash()
+}
+
+/// The owner of a key, whom others may be behind.
+#[inline]
+fn first_only(
+    shared: &Shared,
+    published: &Published,
+    request: &PickRequest<'_>,
+    (route, chosen): (&Route, &Chosen<'_>),
+    key: &[u8],
+    limit: usize,
+) -> Result<Decision, PickError> {
+    let pool = chosen.pool;
+    let hash = pool.hash_key(key, request.salt());
+    let first = pool.first(hash);
+    let Some(first) = first.and_then(|member| candidate(published, pool, member)) else {
+        return Err(shared.no_instances(published, route));
+    };
+    if chosen.stage > 0 {
+        shared.counters.fallbacks.increment();
+    }
+    if pool.is_panic() {
+        shared.counters.panic_picks.increment();
+    }
+    let most = if pool.eligible().len() > 1 { limit } else { 1 };
+    Ok(Decision {
+        candidates: Candidates::only(first),
+        key_hash: Some(hash.hash()),
+        epoch: published.view.epoch(),
+        stage: chosen.stage,
+        spilled: false,
+        overflow: false,
+        plan: request.plan(),
+        pool: Arc::clone(pool.spec(hash.get())),
+        panic: pool.is_panic(),
+        most: u8::try_from(most)
+            .ok()
+            .filter(|most| *most > 1)
+            .and_then(NonZeroU8::new),
+    })
+}
+
+/// Finds the candidates behind the first one of a decision that has none yet: as this state has them.
+pub(crate) fn complete(shared: &Shared, published: &Published, decision: &mut Decision) {
+    let (Some(most), Some(hash)) = (decision.most.take(), decision.key_hash) else {
+        return;
+    };
+    let most = usize::from(most.get());
+    let route = published.view.route(decision.plan, &shared.untagged);
+    let Some((_, pool)) = route.and_then(|route| route.chosen()) else {
+        return;
+    };
+    let candidates = &mut decision.candidates;
+    // One more, because the first of before may not be among them.
+    pool.visit_first(hash, most + 1, |member| {
+        if candidates.len() < most
+            && let Some(candidate) = candidate(published, pool, member)
+        {
+            candidates.add(candidate);
+        }
+    });
+    if !pool.ejected().is_empty() && candidates.len() < most {
+        let last_resorts = seating::last_resorts(published, pool, hash.get());
+        candidates.add_last_resorts(last_resorts.take(most - candidates.len()));
+    }
 }
 
 fn usable_key<'a>(shared: &Shared, request: &PickRequest<'a>) -> Option<&'a [u8]> {

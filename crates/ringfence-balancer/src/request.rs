@@ -21,6 +21,7 @@ pub struct PickRequest<'a> {
     tags: Tags<'a>,
     max_candidates: Option<usize>,
     missing_key: Option<MissingKey>,
+    is_first_enough: bool,
 }
 
 impl<'a> PickRequest<'a> {
@@ -79,6 +80,14 @@ impl<'a> PickRequest<'a> {
         self
     }
 
+    /// Looks for the first candidate alone, where that is less work: the others are for requests that fail, and
+    /// [`Balancer::complete`](crate::Balancer::complete) finds them then. Where it is not, the decision has all of them at once.
+    #[must_use]
+    pub fn with_first_candidate_only(mut self) -> Self {
+        self.is_first_enough = true;
+        self
+    }
+
     /// What happens without a key, in place of what the
     /// [settings](crate::BalancerConfig::missing_key) say.
     #[must_use]
@@ -111,6 +120,11 @@ impl<'a> PickRequest<'a> {
 
     pub(crate) fn missing_key(&self) -> Option<MissingKey> {
         self.missing_key
+    }
+
+    #[inline]
+    pub(crate) fn is_first_enough(&self) -> bool {
+        self.is_first_enough
     }
 
     pub(crate) fn candidates(&self, max_attempts: usize) -> usize {
@@ -151,6 +165,7 @@ impl fmt::Debug for PickRequest<'_> {
         shown
             .field("max_candidates", &self.max_candidates)
             .field("missing_key", &self.missing_key)
+            .field("is_first_enough", &self.is_first_enough)
             .finish()
     }
 }

@@ -7,6 +7,7 @@
 
 mod audit;
 mod bounded;
+mod completing;
 mod consistency;
 mod damping;
 mod disk;

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     pool::{Pool, PoolSpec},
-    ring::{HashedKey, Ring},
+    ring::{HashAlgorithm, HashedKey, Ring},
 };
 
 /// A pool with its ring and with what is known of its members' state, as one view has it.
@@ -241,6 +241,33 @@ impl PoolView {
     #[inline]
     pub fn walk<'a>(&'a self, key: impl Into<HashedKey<'a>>) -> impl Iterator<Item = u32> + 'a {
         self.walk_where(key, |_| true)
+    }
+
+    /// The first of them.
+    #[inline]
+    #[must_use]
+    pub fn first<'a>(&'a self, key: impl Into<HashedKey<'a>>) -> Option<u32> {
+        let key = key.into();
+        let owner = self.any_ring().owner(key);
+        let owner = owner.and_then(|place| self.member_of(place));
+        owner
+            .filter(|&member| self.is_open(member))
+            .or_else(|| self.first_beyond(key))
+    }
+
+    /// Where the owner is none of them.
+    #[cold]
+    fn first_beyond(&self, key: HashedKey<'_>) -> Option<u32> {
+        let mut first = None;
+        self.visit_first(key, 1, |member| first = Some(member));
+        first
+    }
+
+    /// Whether the [hash](HashedKey::hash) of a key says all that its order depends on, without the key itself.
+    #[inline]
+    #[must_use]
+    pub fn is_ordered_by_hash(&self) -> bool {
+        matches!(self.any_ring().config().algorithm(), HashAlgorithm::Ring)
     }
 
     /// Visits the first of them, at most `most`, in their order: cheaper than to [`walk`](Self::walk) to them, because nothing is kept
