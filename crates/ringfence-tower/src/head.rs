@@ -6,7 +6,7 @@ use http::uri::PathAndQuery;
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 
 /// Heads up to this size, in bytes, are copied without an allocation.
-const INLINE: usize = 256;
+const INLINE: usize = 160;
 /// Each piece of the copy is preceded by its length, whose highest bit marks a sensitive value.
 const PREFIX: usize = size_of::<u32>();
 const SENSITIVE: u32 = 1 << 31;

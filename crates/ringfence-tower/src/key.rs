@@ -137,6 +137,12 @@ pub(crate) enum Key<'a> {
     Owned(Bytes),
 }
 
+impl Key<'_> {
+    fn len(&self) -> usize {
+        Borrow::<[u8]>::borrow(self).len()
+    }
+}
+
 impl Borrow<[u8]> for Key<'_> {
     fn borrow(&self) -> &[u8] {
         match self {
@@ -163,19 +169,33 @@ pub(crate) fn find<'a, 's>(
     } else {
         sources
     };
-    let mut too_long = None;
+    let mut any_too_long = false;
     for source in sources {
-        let Some(key) = source.read(head) else {
-            continue;
-        };
-        let len = Borrow::<[u8]>::borrow(&key).len();
-        if len > max_len {
-            too_long = too_long.or(Some((key, source)));
-        } else if len > 0 {
-            return Some((key, source));
+        if let Some(key) = source.read(head) {
+            let len = key.len();
+            if (1..=max_len).contains(&len) {
+                return Some((key, source));
+            }
+            any_too_long |= len > max_len;
         }
     }
-    too_long
+    if any_too_long {
+        return first_too_long(sources, head, max_len);
+    }
+    None
+}
+
+/// Asks them once more: it is rare, and to keep what was found would make every search dearer.
+#[cold]
+fn first_too_long<'a, 's>(
+    sources: &'s [KeySource],
+    head: &'a Parts,
+    max_len: usize,
+) -> Option<(Key<'a>, &'s KeySource)> {
+    sources.iter().find_map(|source| {
+        let key = source.read(head)?;
+        (key.len() > max_len).then_some((key, source))
+    })
 }
 
 #[cfg(test)]

@@ -112,7 +112,12 @@ where
         ResponseFuture {
             inner: match span {
                 // Made where it is boxed: it is large.
-                None => Box::pin(attempt::run(transport, settings, request, traced)),
+                None => {
+                    let place = Box::new_uninit();
+                    let call = attempt::run(transport, settings, request, traced);
+                    let call: Pin<Box<_>> = Box::into_pin(Box::write(place, call));
+                    call
+                }
                 Some(span) => {
                     let answer = attempt::run(transport, settings, request, traced);
                     Box::pin(answer.instrument(span))

@@ -149,8 +149,13 @@ fn by_routing(
             );
         }
     }
-    if let Some(tags) = head.extensions.get::<RequestTags>() {
+    // Where the key is the only extension there are no tags to be looked for.
+    let is_only_key = head.extensions.len() == 1
+        && key
+            .as_ref()
+            .is_some_and(|(_, source)| source.is_extension());
+    if !is_only_key && let Some(tags) = head.extensions.get::<RequestTags>() {
         request = request.with_tags(tags);
     }
-    current.pick(&request)
+    current.pick(&request.with_first_candidate_only())
 }

@@ -6,15 +6,15 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use http::Response;
-use ringfence_balancer::{Candidate, FailureKind, InFlight, Outcome};
+use ringfence_balancer::{Candidate, Decision, FailureKind, InFlight, Outcome};
 use tokio::time::timeout;
 
 use super::failed::{Failed, status_text};
 use super::in_hand::InHand;
+use super::one::How;
 use super::places::begin_next;
 use super::trail::Trail;
-use super::{Call, until};
+use super::{Call, Ended, until};
 use crate::body::RequestBody;
 use crate::classify::{Failure, Verdict};
 use crate::error::BoxError;
@@ -23,24 +23,27 @@ use crate::settings::Settings;
 use crate::transport::Transport;
 
 /// Who comes after the running attempt.
-pub(super) struct Ahead<'a, C> {
-    pub(super) candidates: &'a mut C,
-    /// How many of them, the last ones, are there for failures alone.
-    pub(super) last_resorts: usize,
+pub(super) struct Ahead<'c, 't> {
+    decision: &'c Decision,
+    tried: &'t mut usize,
 }
 
-/// How an attempt ended.
-type Ended<R> = Result<Response<R>, Failed>;
+impl<'c, 't> Ahead<'c, 't> {
+    /// The candidates but for those that were `tried`; the second attempt is counted there.
+    pub(super) fn new(decision: &'c Decision, tried: &'t mut usize) -> Self {
+        Self { decision, tried }
+    }
+}
 
 impl<S> Call<'_, S> {
     /// One attempt, and where it has no answer after `delay`, a second one beside it at the next candidate. The first good answer
     /// of the two is it, and the other attempt is given up; where both fail, it is the later failure.
-    pub(super) async fn hedged<'c, B>(
+    pub(super) async fn hedged<B>(
         &mut self,
-        candidate: &'c Candidate,
-        ahead: Ahead<'_, impl ExactSizeIterator<Item = &'c Candidate> + Clone>,
+        candidate: &Candidate,
+        ahead: Ahead<'_, '_>,
         delay: Duration,
-        delayed: bool,
+        is_delayed: bool,
         in_hand: &mut InHand<B>,
         trail: &mut Trail,
     ) -> Ended<S::ResponseBody>
@@ -52,7 +55,7 @@ impl<S> Call<'_, S> {
         // It outlives the race, so that the end of the time can be put down to both instances.
         let mut beside = None;
         let race = (&mut *trail, &mut beside);
-        let raced = self.raced(candidate, ahead, delay, delayed, in_hand, race);
+        let raced = self.raced(candidate, ahead, delay, is_delayed, in_hand, race);
         let ended = until(deadline, pin!(raced)).await;
         ended.unwrap_or_else(|| {
             if let Some(beside) = beside {
@@ -62,12 +65,12 @@ impl<S> Call<'_, S> {
         })
     }
 
-    async fn raced<'c, B>(
+    async fn raced<B>(
         &mut self,
-        candidate: &'c Candidate,
-        ahead: Ahead<'_, impl ExactSizeIterator<Item = &'c Candidate> + Clone>,
+        candidate: &Candidate,
+        ahead: Ahead<'_, '_>,
         delay: Duration,
-        delayed: bool,
+        is_delayed: bool,
         in_hand: &mut InHand<B>,
         (trail, running): (&mut Trail, &mut Option<Trail>),
     ) -> Ended<S::ResponseBody>
@@ -75,30 +78,40 @@ impl<S> Call<'_, S> {
         S: Transport<B>,
         B: RequestBody,
     {
-        let (begun, call) = self.begin(candidate, delayed, in_hand, trail).await?;
+        let how = How {
+            is_delayed,
+            ends_with_call: false,
+        };
+        let (begun, call) = self.begin(candidate, how, in_hand, trail).await?;
         let mut first = pin!(begun.until_end(call));
         if let Ok(ended) = timeout(delay, first.as_mut()).await {
-            return self.judged::<B>(&begun, ended);
+            return self.judged::<B>(candidate, &begun, ended);
         }
-        let Some((candidate, attempt, mut beside)) = self.hedge(ahead, in_hand) else {
+        let Some((next, attempt, mut beside)) = self.hedge(ahead, in_hand) else {
             let ended = first.await;
-            return self.judged::<B>(&begun, ended);
+            return self.judged::<B>(candidate, &begun, ended);
         };
         trail.attempt_beside();
         let hedge = running.insert(trail.beside());
         hedge.begin(attempt);
-        trail.log_hedge(self.settings, candidate);
+        trail.log_hedge(self.settings, next);
         let mut transport = self.transport.clone();
         let mut call = Call {
             transport: &mut transport,
             ..*self
         };
-        let mut second = Box::pin(call.attempt(candidate, true, None, &mut beside, hedge));
+        let how = How {
+            is_delayed: true,
+            ends_with_call: false,
+        };
+        let mut second = Box::pin(call.attempt(next, how, &mut beside, hedge));
         let (over, is_first) = match select(first.as_mut(), second.as_mut()).await {
-            Either::Left((ended, _)) => match self.last_word(self.judged::<B>(&begun, ended)) {
-                Ok(last) => return last,
-                Err(over) => (over, true),
-            },
+            Either::Left((ended, _)) => {
+                match self.last_word(self.judged::<B>(candidate, &begun, ended)) {
+                    Ok(last) => return last,
+                    Err(over) => (over, true),
+                }
+            }
             Either::Right((ended, _)) => match self.last_word(ended) {
                 Ok(last) => {
                     drop(second);
@@ -127,31 +140,26 @@ impl<S> Call<'_, S> {
             trail.joined_by(hedge);
         }
         let ended = first.await;
-        self.judged::<B>(&begun, ended)
+        self.judged::<B>(candidate, &begun, ended)
     }
 
     /// What a further attempt needs, unless there may be none.
     fn hedge<'c, B: RequestBody>(
         &self,
-        ahead: Ahead<'_, impl ExactSizeIterator<Item = &'c Candidate> + Clone>,
+        ahead: Ahead<'c, '_>,
         in_hand: &mut InHand<B>,
     ) -> Option<(&'c Candidate, InFlight, InHand<B>)> {
         if self.is_late() {
             return None;
         }
-        let Ahead {
-            candidates,
-            last_resorts,
-        } = ahead;
-        let mut further = candidates.clone();
-        let regular = further.len().checked_sub(last_resorts)?;
-        let (candidate, attempt) = begin_next(&mut further.by_ref().take(regular), false, false)?;
+        let mut tried = *ahead.tried;
+        let (candidate, attempt) = begin_next(ahead.decision, &mut tried, false)?;
         let beside = in_hand.beside()?;
         // Last, because what it grants counts as made.
         if !self.settings.balancer.try_hop() {
             return None;
         }
-        *candidates = further;
+        *ahead.tried = tried;
         Some((candidate, attempt, beside))
     }
 

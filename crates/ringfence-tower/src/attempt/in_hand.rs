@@ -1,7 +1,10 @@
 //! The request between attempts.
 
-use http::Request;
+use std::convert::Infallible;
+use std::mem;
+
 use http::request::Parts;
+use http::{Extensions, Request};
 use ringfence_core::RequestTags;
 use ringfence_policy::{GrayTag, RoutingKey, TrustedTags};
 
@@ -13,58 +16,72 @@ use crate::retry::{Idempotent, RetryPolicy};
 ///
 /// Head and body are apart, because a head is large: making the body repeatable must not move it.
 pub(super) struct InHand<B: RequestBody> {
-    /// `None` while an attempt has the request.
-    head: Option<Parts>,
+    head: Head,
     body: Option<B>,
-    /// What is kept of the head, while there is a `replay`.
-    saved: SavedHead,
     replay: Option<Replay<B>>,
+    /// Whether a copy of the head has its extensions.
+    with_extensions: bool,
+}
+
+/// The head is either here or with an attempt, and only then a copy is needed: the two share one place.
+enum Head {
+    Here(Parts),
+    /// An attempt has it. What it was is kept while there is a `replay`.
+    Taken(SavedHead),
 }
 
 impl<B: RequestBody> InHand<B> {
     pub(super) fn new(head: Parts, body: B) -> Self {
         Self {
-            head: Some(head),
+            head: Head::Here(head),
             body: Some(body),
-            saved: SavedHead::default(),
             replay: None,
+            with_extensions: false,
         }
     }
 
     /// The head, while no attempt has it.
     pub(super) fn head(&mut self) -> Option<&mut Parts> {
-        self.head.as_mut()
+        match &mut self.head {
+            Head::Here(head) => Some(head),
+            Head::Taken(_) => None,
+        }
     }
 
     /// Whether sending it twice does no harm.
     pub(super) fn is_idempotent(&self, retry: &RetryPolicy) -> bool {
-        let head = self.head.as_ref();
-        head.is_some_and(|head| retry.is_idempotent(head))
+        matches!(&self.head, Head::Here(head) if retry.is_idempotent(head))
     }
 
     /// Takes out what was said to the layer alone.
     pub(super) fn forget_extensions(&mut self) {
-        let Some(head) = &mut self.head else {
+        let Some(head) = self.head() else {
             return;
         };
         let extensions = &mut head.extensions;
-        extensions.remove::<RoutingKey>();
-        if !extensions.is_empty() {
-            extensions.remove::<RequestTags>();
-            extensions.remove::<GrayTag>();
-            extensions.remove::<TrustedTags>();
-            extensions.remove::<Idempotent>();
+        if extensions.len() == 1 && extensions.get::<RoutingKey>().is_some() {
+            // Nearly always it is the only one, and to let go of the map is less work than to empty it.
+            *extensions = Extensions::new();
         }
+        if extensions.is_empty() {
+            return;
+        }
+        extensions.remove::<RoutingKey>();
+        extensions.remove::<RequestTags>();
+        extensions.remove::<GrayTag>();
+        extensions.remove::<TrustedTags>();
+        extensions.remove::<Idempotent>();
     }
 
     /// Keeps what a further attempt needs, the body up to `limit` bytes.
     pub(super) fn repeatable(&mut self, limit: usize, with_extensions: bool) {
-        let Some((head, body)) = self.head.as_ref().zip(self.body.take()) else {
+        let Some(body) = self.body.take() else {
             return;
         };
         let (body, replay) = body.replayable(limit);
         self.body = Some(body);
-        self.replay = replay.filter(|_| self.saved.fill(head, with_extensions));
+        self.replay = replay;
+        self.with_extensions = with_extensions;
     }
 
     /// No further attempt will come: what was kept for one is freed.
@@ -72,32 +89,72 @@ impl<B: RequestBody> InHand<B> {
         self.replay = None;
     }
 
+    /// As it came.
     pub(super) fn take(&mut self) -> Option<Request<B>> {
-        let head = self.head.take()?;
-        Some(Request::from_parts(head, self.body.take()?))
+        self.send(|_| Ok::<(), Infallible>(()), |request| request)?
+            .ok()
+    }
+
+    /// Hands it to an attempt, after changes to the head that are this attempt's alone. `None` while an attempt has it.
+    ///
+    /// What is done with it is done in here, because a request is large and each step out of a function moves it.
+    #[inline]
+    pub(super) fn send<T, E>(
+        &mut self,
+        change: impl FnOnce(&mut Parts) -> Result<(), E>,
+        send: impl FnOnce(Request<B>) -> T,
+    ) -> Option<Result<T, E>> {
+        if matches!(self.head, Head::Taken(_)) {
+            return None;
+        }
+        // The copy is filled where it stays.
+        let taken = Head::Taken(SavedHead::default());
+        let Head::Here(mut head) = mem::replace(&mut self.head, taken) else {
+            return None;
+        };
+        if let (Some(_), Head::Taken(saved)) = (&self.replay, &mut self.head)
+            && !saved.fill(&head, self.with_extensions)
+        {
+            self.replay = None;
+        }
+        if let Err(error) = change(&mut head) {
+            return Some(Err(error));
+        }
+        let body = self.body.take()?;
+        Some(Ok(send(Request::from_parts(head, body))))
     }
 
     /// Whether a further attempt could have the request, as far as can be told.
     pub(super) fn can_repeat(&self) -> bool {
-        self.head.is_some() || self.replay.is_some()
+        matches!(self.head, Head::Here(_)) || self.replay.is_some()
+    }
+
+    /// The head again, after an attempt took it.
+    fn copied_head(&self) -> Option<Parts> {
+        match &self.head {
+            Head::Here(_) => None,
+            Head::Taken(saved) => saved.restore(),
+        }
     }
 
     /// The same request for an attempt beside the one that is running.
     pub(super) fn beside(&mut self) -> Option<Self> {
         let body = self.replay.as_mut()?.beside()?;
-        Some(Self::new(self.saved.restore()?, body))
+        Some(Self::new(self.copied_head()?, body))
     }
 
     /// Makes the request anew unless it was never taken out. False if that is not possible; then an
     /// attempt that is still running keeps its body.
     pub(super) fn refill(&mut self) -> bool {
-        if self.head.is_none() {
-            let made = self.replay.as_mut().and_then(|replay| {
-                let head = self.saved.restore()?;
-                Some((head, replay.again()?))
-            });
-            (self.head, self.body) = made.unzip();
+        if matches!(self.head, Head::Here(_)) {
+            return true;
         }
-        self.head.is_some()
+        let body = self.replay.as_mut().and_then(Replay::again);
+        let Some((head, body)) = self.copied_head().zip(body) else {
+            return false;
+        };
+        self.head = Head::Here(head);
+        self.body = Some(body);
+        true
     }
 }

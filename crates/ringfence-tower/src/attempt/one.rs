@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use http::request::Parts;
 use http::{Request, Response};
 use ringfence_balancer::Candidate;
 use tokio::time::Instant;
@@ -23,11 +24,19 @@ use crate::settings::Settings;
 use crate::transport::{Connections, Target, Transport};
 
 /// What is needed to judge the end of an attempt that has begun.
-pub(super) struct Begun<'c> {
-    candidate: &'c Candidate,
+pub(super) struct Begun {
     limit: Option<Instant>,
     at: Instant,
     connections: Option<Connections>,
+}
+
+/// How an attempt stands in its call.
+#[derive(Clone, Copy)]
+pub(super) struct How {
+    /// Whether time has passed since the call began.
+    pub(super) is_delayed: bool,
+    /// Whether it keeps to the deadline, because nothing else does.
+    pub(super) ends_with_call: bool,
 }
 
 /// Within this time an instance tells that the connection which a request went out on was closed before.
@@ -40,89 +49,108 @@ type CallOf<S, B> = <<S as Transport<B>>::Service as Service<Request<B>>>::Futur
 type ErrorOf<S, B> = <<S as Transport<B>>::Service as Service<Request<B>>>::Error;
 
 impl<S> Call<'_, S> {
-    /// One attempt, from readiness to the response head, or to the `end` of the call where nothing else keeps to that.
+    /// One attempt, from readiness to the response head, or to the end of the call where it is said to keep to that.
     ///
-    /// All of it is one future, because each one inside of another costs every call a move of its response.
-    pub(super) async fn attempt<B>(
+    /// All of it is one future, because each one inside of another costs every call a move of its response; and a block and not an
+    /// `async fn`, see [`run`](super::run).
+    pub(super) fn attempt<B>(
         &mut self,
         candidate: &Candidate,
-        delayed: bool,
-        end: Option<Instant>,
+        how: How,
         in_hand: &mut InHand<B>,
         trail: &mut Trail,
-    ) -> Result<Response<S::ResponseBody>, Failed>
+    ) -> impl Future<Output = Result<Response<S::ResponseBody>, Failed>>
     where
         S: Transport<B>,
         B: RequestBody,
     {
-        let begun = self.begun(candidate, trail.begun(delayed));
-        let is_last = end.is_some_and(|end| begun.limit.is_none_or(|limit| end <= limit));
-        let limit = if is_last { end } else { begun.limit };
-        let mut service = self.service(candidate)?;
-        let ready = poll_fn(|cx| Poll::Ready(service.poll_ready(cx).map_err(Into::into))).await;
-        let ready = match ready {
-            Poll::Ready(ready) => Some(ready),
-            // What waits lies on the heap: others shall not carry the room for it.
-            Poll::Pending => {
-                let ready = poll_fn(|cx| service.poll_ready(cx).map_err(Into::into));
-                Box::pin(within(limit, ready)).await
+        async move {
+            let (mut service, mut begun) = self.open(candidate, trail.begun(how.is_delayed))?;
+            let end = self.deadline.filter(|_| how.ends_with_call);
+            let is_last = end.is_some_and(|end| begun.limit.is_none_or(|limit| end <= limit));
+            if is_last {
+                begun.limit = end;
             }
-        };
-        let call = match ready {
-            Some(ready) => self.send(service, ready, candidate, delayed, in_hand, trail)?,
-            None if is_last => return Err(Failed::Late),
-            None => return Err(Failed::unsent(Failure::Unprocessed, self.timeout())),
-        };
-        let mut call = pin!(call);
-        let ended = match limit {
-            None => Some(call.await),
-            Some(_) => Box::pin(within(limit, call.as_mut())).await,
-        };
-        match ended {
-            Some(Ok(response)) => Ok(response),
-            None if is_last => Err(Failed::Late),
-            ended => self.judged::<B>(&begun, ended),
+            let ready = poll_fn(|cx| Poll::Ready(service.poll_ready(cx).map_err(Into::into))).await;
+            let ready = match ready {
+                Poll::Ready(ready) => Some(ready),
+                // What waits lies on the heap: others shall not carry the room for it.
+                Poll::Pending => {
+                    let ready = poll_fn(|cx| service.poll_ready(cx).map_err(Into::into));
+                    Box::pin(within(begun.limit, ready)).await
+                }
+            };
+            // Filled where it stays: each step out of a function would move it.
+            let mut call = pin!(None);
+            match ready {
+                Some(ready) => {
+                    self.may_send(ready)?;
+                    let sent = |future| call.set(Some(future));
+                    self.send(service, candidate, how, in_hand, trail, sent)?;
+                }
+                None if is_last => return Err(Failed::Late),
+                None => return Err(Failed::unsent(Failure::Unprocessed, self.timeout())),
+            }
+            let Some(mut call) = call.as_mut().as_pin_mut() else {
+                return Err(gone());
+            };
+            let ended = match begun.limit {
+                None => Some(call.await),
+                Some(_) => Box::pin(within(begun.limit, call.as_mut())).await,
+            };
+            match ended {
+                Some(Ok(response)) => Ok(response),
+                None if is_last => Err(Failed::Late),
+                ended => self.judged::<B>(candidate, &begun, ended),
+            }
         }
     }
 
     /// Hands the request to the client once that is ready. What comes back needs neither the request nor the trail, so that
     /// another attempt can be made beside it.
-    pub(super) async fn begin<'c, B>(
+    pub(super) async fn begin<B>(
         &mut self,
-        candidate: &'c Candidate,
-        delayed: bool,
+        candidate: &Candidate,
+        how: How,
         in_hand: &mut InHand<B>,
         trail: &mut Trail,
-    ) -> Result<(Begun<'c>, CallOf<S, B>), Failed>
+    ) -> Result<(Begun, CallOf<S, B>), Failed>
     where
         S: Transport<B>,
         B: RequestBody,
     {
-        let begun = self.begun(candidate, trail.begun(delayed));
-        let mut service = self.service(candidate)?;
+        let (mut service, begun) = self.open(candidate, trail.begun(how.is_delayed))?;
         let ready = poll_fn(|cx| service.poll_ready(cx).map_err(Into::into));
         let Some(ready) = within(begun.limit, ready).await else {
             return Err(Failed::unsent(Failure::Unprocessed, self.timeout()));
         };
-        let call = self.send(service, ready, candidate, delayed, in_hand, trail)?;
-        Ok((begun, call))
+        self.may_send(ready)?;
+        let mut call = None;
+        let sent = |future| call = Some(future);
+        self.send(service, candidate, how, in_hand, trail, sent)?;
+        Ok((begun, call.ok_or_else(gone)?))
     }
 
-    /// `at` is when the attempt began, where somebody has just looked.
-    fn begun<'c, B>(&self, candidate: &'c Candidate, at: Option<Instant>) -> Begun<'c>
+    /// The service of the instance, and what is needed to judge the end of an attempt with it. `at` is when the attempt began,
+    /// where somebody has just looked.
+    fn open<B>(
+        &self,
+        candidate: &Candidate,
+        at: Option<Instant>,
+    ) -> Result<(S::Service, Begun), Failed>
     where
         S: Transport<B>,
     {
         let now = at.unwrap_or_else(Instant::now);
         let timeout = self.settings.retry.per_try_timeout();
-        Begun {
-            candidate,
+        let target = target(self.settings, candidate);
+        let (service, connections) = self.transport.open(&target).map_err(Failed::Rejected)?;
+        let begun = Begun {
             limit: timeout.and_then(|timeout| now.checked_add(timeout)),
             at: now,
-            connections: self
-                .transport
-                .connections(&target(self.settings, candidate)),
-        }
+            connections,
+        };
+        Ok((service, begun))
     }
 
     fn timeout(&self) -> BoxError {
@@ -130,28 +158,8 @@ impl<S> Call<'_, S> {
         AttemptTimeout(timeout.unwrap_or_default()).into()
     }
 
-    fn service<B>(&self, candidate: &Candidate) -> Result<S::Service, Failed>
-    where
-        S: Transport<B>,
-    {
-        let target = target(self.settings, candidate);
-        self.transport.service(&target).map_err(Failed::Rejected)
-    }
-
-    /// Hands the request to the client, if that is ready.
-    fn send<B>(
-        &self,
-        mut service: S::Service,
-        ready: Result<(), BoxError>,
-        candidate: &Candidate,
-        delayed: bool,
-        in_hand: &mut InHand<B>,
-        trail: &mut Trail,
-    ) -> Result<CallOf<S, B>, Failed>
-    where
-        S: Transport<B>,
-        B: RequestBody,
-    {
+    /// Whether the request may be handed to the client, which says that it is `ready`.
+    fn may_send(&self, ready: Result<(), BoxError>) -> Result<(), Failed> {
         if let Err(error) = ready {
             let failure = self.settings.classifier.error(&*error);
             return Err(Failed::unsent(failure, error));
@@ -161,28 +169,48 @@ impl<S> Call<'_, S> {
             let error = BoxError::from("the deadline passed before it was sent");
             return Err(Failed::unsent(Failure::Local, error));
         }
-        // Where it is: a head is large.
-        let Some(head) = in_hand.head() else {
-            return Err(gone());
+        Ok(())
+    }
+
+    /// Hands the request to the client, and the client's call to `sent`.
+    fn send<B>(
+        &self,
+        mut service: S::Service,
+        candidate: &Candidate,
+        how: How,
+        in_hand: &mut InHand<B>,
+        trail: &mut Trail,
+        sent: impl FnOnce(CallOf<S, B>),
+    ) -> Result<(), Failed>
+    where
+        S: Transport<B>,
+        B: RequestBody,
+    {
+        let seen = trail.seen();
+        let change = |head: &mut Parts| {
+            self.transport
+                .prepare(head, &target(self.settings, candidate))
+                .map_err(Failed::Rejected)?;
+            mark(head, seen);
+            self.settings.propagator.inject(&mut head.headers);
+            if let (true, Some(deadline)) = (how.is_delayed, self.deadline) {
+                deadline::write_rest(&mut head.headers, deadline, Instant::now());
+            }
+            Ok(())
         };
-        self.transport
-            .prepare(head, &target(self.settings, candidate))
-            .map_err(Failed::Rejected)?;
-        mark(head, trail.seen());
-        self.settings.propagator.inject(&mut head.headers);
-        if let (true, Some(deadline)) = (delayed, self.deadline) {
-            deadline::write_rest(&mut head.headers, deadline, Instant::now());
-        }
-        let request = in_hand.take().ok_or_else(gone)?;
-        trail.sent();
-        // The very service that is ready takes the call: readiness does not pass on to clones.
-        Ok(service.call(request))
+        let send = |request| {
+            trail.sent();
+            // The very service that is ready takes the call: readiness does not pass on to clones.
+            sent(service.call(request));
+        };
+        in_hand.send(change, send).unwrap_or_else(|| Err(gone()))
     }
 
     /// What the end of an attempt means.
     pub(super) fn judged<B>(
         &self,
-        begun: &Begun<'_>,
+        candidate: &Candidate,
+        begun: &Begun,
         ended: Ended<S::ResponseBody, ErrorOf<S, B>>,
     ) -> Result<Response<S::ResponseBody>, Failed>
     where
@@ -192,7 +220,7 @@ impl<S> Call<'_, S> {
         let failed = match ended {
             Some(Ok(response)) => return Ok(response),
             Some(Err(error)) => {
-                let instance = begun.candidate.instance();
+                let instance = candidate.instance();
                 Some(Failed::sent(
                     &*self.settings.classifier,
                     instance,
@@ -204,7 +232,7 @@ impl<S> Call<'_, S> {
         let before = begun.connections;
         let after = before.and_then(|_| {
             self.transport
-                .connections(&target(self.settings, begun.candidate))
+                .connections(&target(self.settings, candidate))
         });
         let connections = before.zip(after);
         Err(match failed {
@@ -242,7 +270,7 @@ fn target<'t>(settings: &'t Settings, candidate: &'t Candidate) -> Target<'t> {
     Target::new(candidate, balancer.service().name(), authority, origins)
 }
 
-impl Begun<'_> {
+impl Begun {
     /// The client's answer, within the limit of the attempt.
     pub(super) async fn until_end<F: Future>(&self, call: F) -> Option<F::Output> {
         within(self.limit, call).await

@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 
-use ringfence_balancer::{Candidate, InFlight};
+use ringfence_balancer::{Candidate, Decision, InFlight};
 use tokio::time::Instant;
 
 use super::trail::Trail;
@@ -26,25 +26,31 @@ pub(super) async fn admit(
     }
 }
 
-/// Begins an attempt at the next candidate that has room for it. The first one was chosen with its trial in mind; for the last one,
-/// which has nobody behind it, a trial is no reason to pass it by either, if the attempt is needed.
+/// Begins an attempt at the next candidate that has room for it, where so many were `tried`, and counts those that it passes by. The
+/// first one was chosen with its trial in mind; for the last one, which has nobody behind it, a trial is no reason to pass it by
+/// either, if the attempt `is_needed`. One that is not needed is none of the last resorts.
 pub(super) fn begin_next<'c>(
-    candidates: &mut impl ExactSizeIterator<Item = &'c Candidate>,
-    is_first: bool,
+    decision: &'c Decision,
+    tried: &mut usize,
     is_needed: bool,
 ) -> Option<(&'c Candidate, InFlight)> {
-    let mut heeds_trial = !is_first;
-    loop {
-        let candidate = candidates.next()?;
-        heeds_trial &= candidates.len() > 0 || !is_needed;
-        let attempt = if heeds_trial {
-            candidate.try_begin()
-        } else {
+    let mut all = decision.candidates_and_last_resorts().len();
+    if !is_needed {
+        all -= decision.last_resorts();
+    }
+    while *tried < all {
+        let candidate = decision.candidates_and_last_resorts().nth(*tried)?;
+        let is_first = *tried == 0;
+        *tried += 1;
+        let is_last_needed = *tried == all && is_needed;
+        let attempt = if is_first || is_last_needed {
             candidate.try_begin_on_trial()
+        } else {
+            candidate.try_begin()
         };
         if let Some(attempt) = attempt {
             return Some((candidate, attempt));
         }
-        heeds_trial = true;
     }
+    None
 }

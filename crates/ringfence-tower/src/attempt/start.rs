@@ -3,20 +3,24 @@
 use std::pin::pin;
 
 use http::request::Parts;
+use http::{Request, Response};
+use http_body::Body;
 use ringfence_balancer::{Decision, PickError};
 use tokio::time::Instant;
+use tower_service::Service;
 
 use super::choose::{Untouched, Way, decide};
 use super::in_hand::InHand;
+use super::pass::pass;
 use super::places::admit;
 use super::trail::Trail;
-use super::until;
+use super::{Answer, until};
 use crate::body::RequestBody;
-use crate::error::Error;
+use crate::error::{BoxError, Error};
 use crate::settings::Settings;
 
 /// Where a call goes that may have had to wait.
-pub(super) enum Found<S> {
+enum Found<S> {
     /// To the instances of the decision.
     Chosen {
         /// For the first view.
@@ -57,8 +61,47 @@ pub(super) fn at_once<S, B: RequestBody>(
     }
 }
 
+/// What becomes of a call that is not decided at once.
+pub(super) enum Otherwise<R: Body> {
+    /// It goes to the instances of the decision.
+    Chosen {
+        /// For the first view.
+        has_waited: bool,
+    },
+    /// The client had the request as it was.
+    Answered(Answer<R>),
+}
+
+/// Waits for what such a call waits for, or sends it on untouched. All of that is one future, because a call has the room of each
+/// one that it may wait for.
+pub(super) async fn otherwise<S, B, R>(
+    settings: &Settings,
+    in_hand: &mut InHand<B>,
+    untouched: Option<S>,
+    deadline: Option<Instant>,
+    trail: &mut Trail,
+    decision: &mut Option<Decision>,
+) -> Result<Otherwise<R>, Error>
+where
+    B: RequestBody,
+    S: Service<Request<B>, Response = Response<R>, Error: Into<BoxError>>,
+    R: Body,
+{
+    let found = find(settings, in_hand, untouched, deadline, trail, decision).await?;
+    let untouched = match found {
+        Found::Chosen { has_waited } => return Ok(Otherwise::Chosen { has_waited }),
+        Found::Untouched(untouched) => untouched,
+    };
+    let Some(request) = in_hand.take() else {
+        return Err(trail.full(settings));
+    };
+    trail.take_watched().leave();
+    let answer = pass(untouched, settings, request).await?;
+    Ok(Otherwise::Answered(answer))
+}
+
 /// Where any call goes.
-pub(super) async fn find<S, B: RequestBody>(
+async fn find<S, B: RequestBody>(
     settings: &Settings,
     in_hand: &mut InHand<B>,
     mut untouched: Option<S>,

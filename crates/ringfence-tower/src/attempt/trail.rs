@@ -26,11 +26,9 @@ pub(super) struct Trail {
     rule: Option<Arc<str>>,
     /// What the call is counted by, where a policy decided and somebody watches.
     label: Option<Arc<str>>,
-    /// What the candidates have in common.
-    pool: Option<Arc<PoolSpec>>,
     /// The call's place among those in flight.
     permit: Option<Permit>,
-    failed: Vec<FailedAttempt>,
+    past: Option<Box<Past>>,
     running: Option<InFlight>,
     sent: bool,
     /// Instances that may have got the request in former attempts.
@@ -39,7 +37,30 @@ pub(super) struct Trail {
     refusals: u32,
 }
 
+/// What is known once an attempt has failed. On the heap: few calls come to that, and all carry the room for this.
+#[derive(Default)]
+struct Past {
+    failed: Vec<FailedAttempt>,
+    /// What the candidates have in common.
+    pool: Option<Arc<PoolSpec>>,
+}
+
 impl Trail {
+    fn past(&mut self) -> &mut Past {
+        self.past.get_or_insert_default()
+    }
+
+    fn failed(&self) -> &[FailedAttempt] {
+        self.past.as_ref().map_or(&[], |past| &past.failed)
+    }
+
+    /// Takes over what an attempt beside the running one came to.
+    fn failed_too(&mut self, past: Option<Box<Past>>) {
+        if let Some(past) = past {
+            self.past().failed.extend(past.failed);
+        }
+    }
+
     pub(super) fn of(watched: Watched) -> Self {
         Self {
             watched,
@@ -78,7 +99,7 @@ impl Trail {
 
     /// Errors are to name the pool.
     pub(super) fn set_pool(&mut self, decision: &Decision) {
-        self.pool = Some(Arc::clone(decision.pool()));
+        self.past().pool = Some(Arc::clone(decision.pool()));
     }
 
     pub(super) fn decided(&mut self, decision: &Decision) {
@@ -98,7 +119,7 @@ impl Trail {
 
     /// The error of a call whose last candidate is full.
     pub(super) fn full(&mut self, settings: &Settings) -> Error {
-        if !self.failed.is_empty() {
+        if !self.failed().is_empty() {
             return self.fail(settings, ErrorKind::AttemptsExhausted, None);
         }
         let overloaded = settings.balancer.overloaded();
@@ -124,7 +145,7 @@ impl Trail {
             self.watched.answers(running.instance());
         }
         self.running = other.running;
-        self.failed.extend(other.failed);
+        self.failed_too(other.past);
         (self.sent, self.seen) = (other.sent, other.seen);
         self.refusals = self.refusals.max(other.refusals);
     }
@@ -142,7 +163,7 @@ impl Trail {
 
     /// The attempt beside the running one is over.
     pub(super) fn joined_by(&mut self, other: Self) {
-        self.failed.extend(other.failed);
+        self.failed_too(other.past);
         self.seen += u32::from(other.sent);
         self.refusals = self.refusals.max(other.refusals);
     }
@@ -172,7 +193,8 @@ impl Trail {
     pub(super) fn ended(&mut self, outcome: Outcome, reason: impl fmt::Display) {
         if let Some(mut running) = self.running.take() {
             running.report(outcome);
-            self.failed
+            self.past()
+                .failed
                 .push(FailedAttempt::new(running.instance(), reason));
         }
     }
@@ -230,13 +252,14 @@ impl Trail {
         source: Option<BoxError>,
     ) -> Error {
         let mut error = Error::new(kind, &settings.service).with_rule(self.rule.take());
-        if let Some(pool) = self.pool.take() {
-            error = error.with_pool(&pool);
+        let past = self.past.take().unwrap_or_default();
+        if let Some(pool) = &past.pool {
+            error = error.with_pool(pool);
         }
         if let Some(source) = source {
             error = error.with_source(source);
         }
-        error.with_attempts(std::mem::take(&mut self.failed))
+        error.with_attempts(past.failed)
     }
 
     /// The call ends with this error.
@@ -267,11 +290,11 @@ impl Trail {
     }
 
     pub(super) fn log_hop(&self, settings: &Settings) {
-        if let Some(last) = self.failed.last() {
+        if let Some(last) = self.failed().last() {
             tracing::debug!(
                 service = %settings.balancer.service(),
                 instance = %last.instance(),
-                attempt = self.failed.len(),
+                attempt = self.failed().len(),
                 reason = last.reason(),
                 "request goes on to the next instance"
             );

@@ -127,6 +127,16 @@ pub trait Transport<B>: Clone + Send + 'static {
         let _ = target;
         None
     }
+
+    /// [`service`](Self::service), with the [`connections`](Self::connections) as they were before it: what each attempt begins
+    /// with. To be implemented where it is less work to find both at once.
+    ///
+    /// # Errors
+    /// As of [`service`](Self::service).
+    fn open(&self, target: &Target<'_>) -> Result<(Self::Service, Option<Connections>), Rejection> {
+        let connections = self.connections(target);
+        Ok((self.service(target)?, connections))
+    }
 }
 
 /// Makes an error of a response body from an [`Error`].

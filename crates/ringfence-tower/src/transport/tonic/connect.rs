@@ -17,16 +17,17 @@ use crate::transport::origin::scheme;
 use crate::transport::{Authority, Connections, Rejection, Target};
 
 impl Options {
-    /// One of the instance's channels, which are made at the first request for it.
-    pub(super) fn channel(&self, target: &Target<'_>) -> Result<Channel, Rejection> {
-        let channels = self.channels(target)?;
+    /// The channels, if they could be made.
+    pub(super) fn made(channels: &Result<Channels, String>) -> Result<&Channels, Rejection> {
         channels
             .as_ref()
-            .as_ref()
-            .map_err(|reason| Rejection::Config(reason.as_str().into()))?
-            .next()
-            .cloned()
-            .ok_or_else(|| Rejection::Config("no connections".into()))
+            .map_err(|reason| Rejection::Config(reason.as_str().into()))
+    }
+
+    /// The channel whose turn it is.
+    pub(super) fn next(channels: &Channels) -> Result<Channel, Rejection> {
+        let channel = channels.next().cloned();
+        channel.ok_or_else(|| Rejection::Config("no connections".into()))
     }
 
     pub(super) fn connections(&self, target: &Target<'_>) -> Option<Connections> {
@@ -35,6 +36,7 @@ impl Options {
         Some(channels.connections())
     }
 
+    /// The instance's channels, which are made at the first request for it.
     pub(super) fn channels(
         &self,
         target: &Target<'_>,

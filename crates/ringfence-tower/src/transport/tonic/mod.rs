@@ -253,7 +253,8 @@ impl Transport<Body> for TonicConnector {
     type Service = Channel;
 
     fn service(&self, target: &Target<'_>) -> Result<Channel, Rejection> {
-        self.options.channel(target)
+        let channels = self.options.channels(target)?;
+        Options::next(Options::made(&channels)?)
     }
 
     fn prepare(&self, head: &mut Parts, _target: &Target<'_>) -> Result<(), Rejection> {
@@ -272,6 +273,13 @@ impl Transport<Body> for TonicConnector {
 
     fn connections(&self, target: &Target<'_>) -> Option<Connections> {
         self.options.connections(target)
+    }
+
+    fn open(&self, target: &Target<'_>) -> Result<(Channel, Option<Connections>), Rejection> {
+        let channels = self.options.channels(target)?;
+        let channels = Options::made(&channels)?;
+        let connections = channels.connections();
+        Ok((Options::next(channels)?, Some(connections)))
     }
 }
 

@@ -1,0 +1,193 @@
+//! What becomes of a call after an attempt.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Response;
+use http_body::Body as _;
+use ringfence_balancer::{FailureKind, Outcome};
+use tokio::time::Instant;
+
+use super::failed::{Cost, Failed, status_text};
+use super::in_hand::InHand;
+use super::trail::Trail;
+use super::{Answer, Call, Ended};
+use crate::body::{Limit, RequestBody, ResponseBody};
+use crate::classify::Verdict;
+use crate::error::{Error, ErrorKind};
+use crate::retry::RetryPolicy;
+use crate::transport::Transport;
+
+/// How a call ends, or the pause before its next attempt, for which the request is in hand.
+type Settled<R> = ControlFlow<Result<Answer<R>, Error>, Duration>;
+
+impl<S> Call<'_, S> {
+    /// The answer, unless there is none or another instance may do better.
+    pub(super) fn answered<B>(
+        &self,
+        ended: Ended<S::ResponseBody>,
+        trail: &mut Trail,
+    ) -> Result<Answer<S::ResponseBody>, Ended<S::ResponseBody>>
+    where
+        S: Transport<B>,
+    {
+        let response = ended.map_err(Err)?;
+        let verdict = self.judge(&response);
+        if verdict == Verdict::Unavailable && self.idempotent {
+            return Err(Ok(response));
+        }
+        Ok(self.accept::<B>(response, verdict, trail))
+    }
+
+    /// What becomes of a call with `further` candidates after an attempt.
+    pub(super) fn settle<B>(
+        &self,
+        ended: Ended<S::ResponseBody>,
+        further: usize,
+        in_hand: &mut InHand<B>,
+        trail: &mut Trail,
+    ) -> Settled<S::ResponseBody>
+    where
+        S: Transport<B>,
+        B: RequestBody,
+    {
+        match self.answered::<B>(ended, trail) {
+            Ok(answer) => ControlFlow::Break(Ok(answer)),
+            Err(Ok(refusal)) => self.refused(refusal, further, in_hand, trail),
+            Err(Err(failed)) => match self.failed(failed, further, in_hand, trail) {
+                Ok(()) => ControlFlow::Continue(Duration::ZERO),
+                Err(error) => ControlFlow::Break(Err(error)),
+            },
+        }
+    }
+
+    /// The answer says that another instance may do better.
+    #[cold]
+    fn refused<B>(
+        &self,
+        response: Response<S::ResponseBody>,
+        further: usize,
+        in_hand: &mut InHand<B>,
+        trail: &mut Trail,
+    ) -> Settled<S::ResponseBody>
+    where
+        S: Transport<B>,
+        B: RequestBody,
+    {
+        let pause = self.pause_after(&response, trail);
+        let allowed = pause.is_some();
+        if self.hop(allowed, Cost::Budget, further, in_hand).is_err() {
+            let answer = self.accept::<B>(response, Verdict::Unavailable, trail);
+            return ControlFlow::Break(Ok(answer));
+        }
+        trail.ended(
+            Outcome::Failure(FailureKind::Status),
+            status_text(&response),
+        );
+        ControlFlow::Continue(pause.unwrap_or_default())
+    }
+
+    /// Without an answer: the error of the call, unless it goes on.
+    #[cold]
+    fn failed<B: RequestBody>(
+        &self,
+        failed: Failed,
+        further: usize,
+        in_hand: &mut InHand<B>,
+        trail: &mut Trail,
+    ) -> Result<(), Error> {
+        match failed {
+            Failed::Attempt {
+                failure,
+                outcome,
+                cost,
+                error,
+            } => {
+                if RetryPolicy::is_surely_unprocessed(failure) {
+                    trail.not_sent();
+                }
+                trail.ended_with(outcome, &*error);
+                let allowed = self.settings.retry.allows(failure, self.idempotent);
+                self.hop(allowed, cost, further, in_hand)
+                    .map_err(|kind| trail.fail(self.settings, kind, Some(error)))
+            }
+            Failed::Rejected(rejection) => Err(trail.rejected(self.settings, rejection)),
+            Failed::Late => Err(trail.late(self.settings)),
+        }
+    }
+
+    /// The pause before the next attempt, or `None` if the answer is the caller's.
+    fn pause_after<R>(&self, response: &Response<R>, trail: &mut Trail) -> Option<Duration> {
+        let refusals = trail.refused();
+        let pause = self.settings.retry.pause(response.headers(), refusals)?;
+        let end = Instant::now().checked_add(pause)?;
+        let is_in_time = self.deadline.is_none_or(|deadline| end < deadline);
+        is_in_time.then_some(pause)
+    }
+
+    /// Gets everything ready for one of `further` attempts, or says why there is none.
+    fn hop<B: RequestBody>(
+        &self,
+        allowed: bool,
+        cost: Cost,
+        further: usize,
+        in_hand: &mut InHand<B>,
+    ) -> Result<(), ErrorKind> {
+        if self.is_late() {
+            return Err(ErrorKind::DeadlineExceeded);
+        }
+        if !allowed {
+            return Err(ErrorKind::Transport);
+        }
+        if further == 0 {
+            return Err(ErrorKind::AttemptsExhausted);
+        }
+        if !in_hand.can_repeat() {
+            return Err(ErrorKind::Transport);
+        }
+        // Last, because what it grants counts as made.
+        match cost {
+            Cost::Nothing => self.settings.balancer.count_free_hop(),
+            Cost::Budget if self.settings.balancer.try_hop() => {}
+            Cost::Budget => return Err(ErrorKind::BudgetExhausted),
+        }
+        // A body that passed its limit in this very moment.
+        if !in_hand.refill() {
+            return Err(ErrorKind::Transport);
+        }
+        Ok(())
+    }
+
+    pub(super) fn judge<R>(&self, response: &Response<R>) -> Verdict {
+        let classifier = &self.settings.classifier;
+        classifier.response(response.status(), response.headers())
+    }
+
+    fn accept<B>(
+        &self,
+        response: Response<S::ResponseBody>,
+        verdict: Verdict,
+        trail: &mut Trail,
+    ) -> Answer<S::ResponseBody>
+    where
+        S: Transport<B>,
+    {
+        let (head, body) = response.into_parts();
+        if let Some(watched) = trail.watched() {
+            watched.answered(head.status, &head.headers);
+        }
+        if body.is_end_stream() {
+            trail.answered(&head.headers, verdict);
+            return Response::from_parts(head, ResponseBody::untracked(body));
+        }
+        let classifier = &self.settings.classifier;
+        let tracker = trail.accepted(classifier, &head.headers, verdict);
+        let mut body = ResponseBody::new(body, tracker);
+        if let (Some(deadline), Some(convert)) = (self.deadline, S::body_error()) {
+            let service = Arc::clone(&self.settings.service);
+            body = body.with_limit(Limit::new(deadline, service, convert));
+        }
+        Response::from_parts(head, body)
+    }
+}
