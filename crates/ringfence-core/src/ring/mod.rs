@@ -83,7 +83,12 @@ struct RingMember {
 }
 
 impl Ring {
-    /// Makes the ring of a pool: `O(points * log points)`.
+    /// Makes the ring of a pool: `O(points * log points)`, which takes milliseconds and has no place on the path of a request. The
+    /// balancer's task does it, and above 100,000 points or so beside the runtime.
+    ///
+    /// [The own ring](HashAlgorithm::Ring) of a million points and more is made by as many threads as the machine has cores, at most
+    /// four. They end before this returns, and the ring does not depend on how many they are. One ring of a process is made so at
+    /// a time, further ones by the caller alone.
     #[must_use]
     pub fn build(pool: &Pool, config: &RingConfig) -> Self {
         if *config.algorithm() != HashAlgorithm::Ring {
