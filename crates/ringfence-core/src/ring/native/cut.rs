@@ -24,10 +24,6 @@ impl Cut {
     }
 
     #[inline]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "only the top bits are left, at most 31"
-    )]
     pub(super) fn bucket(self, position: u64) -> usize {
         (self.kept(position) >> u32::BITS) as usize
     }

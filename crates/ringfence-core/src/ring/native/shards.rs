@@ -167,9 +167,7 @@ fn first_from(shard: &[Entry], low: u32) -> usize {
         let window: Option<&[Entry; WINDOW]> = shard.get(start..).and_then(|w| w.first_chunk());
         if let Some(window) = window {
             // Both ends first: they may lie in two lines of the cache, which then are fetched together.
-            let begins = window[0] < goal || start == 0;
-            let ends = window[WINDOW - 1] >= goal || start == last;
-            if begins & ends {
+            if (window[0] < goal) & (window[WINDOW - 1] >= goal) {
                 return start + count_before(window, goal);
             }
         }
@@ -177,18 +175,18 @@ fn first_from(shard: &[Entry], low: u32) -> usize {
     search_before(shard, goal)
 }
 
-/// A binary search whose steps are additions: the processor would guess branches wrong.
+/// How many points are less, where the last one is not. A binary search whose steps are additions: the processor would guess branches wrong.
 #[inline(always)]
 fn count_before(window: &[Entry; WINDOW], goal: Entry) -> usize {
     let mut before = 0;
-    for step in [WINDOW / 2, WINDOW / 4, WINDOW / 8, WINDOW / 16, 1] {
+    for step in [WINDOW / 2, WINDOW / 4, WINDOW / 8, WINDOW / 16] {
         let is_less = window[(before + step - 1) % WINDOW] < goal;
         before += step * usize::from(is_less);
     }
     before
 }
 
-/// Where the window missed the place, as it does where points do not spread evenly.
+/// Where the window missed the place, as it does where points do not spread evenly, and before the first point and behind the last.
 #[cold]
 fn search_before(shard: &[Entry], goal: Entry) -> usize {
     shard.partition_point(|point| *point < goal)
