@@ -14,8 +14,9 @@ pub(crate) fn measure(keys: &[[u8; 16]]) -> Vec<Row> {
     for count in SIZES {
         let pool = data::pool(count);
         let config = RingConfig::default();
-        let (ring, ours) = kept(|| Ring::build(&pool, &config));
-        let (_continuum, pingora) = kept(|| peers::pingora(count));
+        let ours = held(Ring::build(&pool, &config));
+        let pingora = held(peers::pingora(count));
+        let ring = Ring::build(&pool, &config);
         let points = f64::from(count * peers::POINTS);
         let row = Row::steady(
             format!("memory of the ring, N={count}"),
@@ -48,12 +49,10 @@ pub(crate) fn measure(keys: &[[u8; 16]]) -> Vec<Row> {
     rows
 }
 
-/// What was made, and how many bytes it holds.
+/// How many bytes something holds: as many as its end gives back. What several threads allocate to make it is not counted.
 #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
-fn kept<T>(make: impl FnOnce() -> T) -> (T, f64) {
-    let mut made = None;
-    let info = once(|| made = Some(make()));
-    (made.expect("it was made"), info.bytes_current as f64)
+fn held<T>(made: T) -> f64 {
+    -once(|| drop(made)).bytes_current as f64
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a figure for people")]

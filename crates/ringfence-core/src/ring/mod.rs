@@ -2,18 +2,17 @@
 
 mod algorithm;
 mod arcs;
+mod build;
 mod config;
 mod fingerprint;
 mod key;
+mod lookup;
 mod native;
 mod others;
 mod seen;
 mod walk;
 
-use std::{
-    fmt,
-    sync::{Arc, OnceLock},
-};
+use std::{fmt, sync::OnceLock};
 
 pub(crate) use self::arcs::NOBODY;
 pub use self::{
@@ -26,16 +25,13 @@ pub use self::{
     key::{HashedKey, KeyHash},
     walk::Walk,
 };
-use self::{
-    native::{NativeRing, PointCounts},
-    others::{Other, OtherHosts},
-};
-use crate::{instance::InstanceId, pool::Pool};
+use self::{native::NativeRing, others::Other};
+use crate::instance::InstanceId;
 
-/// The consistent-hash ring of one [`Pool`], in ring layout v1; or what another [algorithm](HashAlgorithm) has in place of a ring.
+/// The consistent-hash ring of one [`Pool`](crate::Pool), in ring layout v1; or what another [algorithm](HashAlgorithm) has in place of a ring.
 ///
 /// It depends on the ids and weights of the members and on the [`RingConfig`], and on nothing else: not on health, order,
-/// history or process. A *member* is a place in [`Pool::members`]. Drained and disabled members have no points.
+/// history or process. A *member* is a place in [`Pool::members`](crate::Pool::members). Drained and disabled members have no points.
 ///
 /// Consistent hashing: Karger et al., "Consistent Hashing and Random Trees", STOC 1997.
 ///
@@ -83,149 +79,6 @@ struct RingMember {
 }
 
 impl Ring {
-    /// Makes the ring of a pool: `O(points * log points)`.
-    #[must_use]
-    pub fn build(pool: &Pool, config: &RingConfig) -> Self {
-        if *config.algorithm() != HashAlgorithm::Ring {
-            return Self::of_hosts(OtherHosts::of(pool, config), config);
-        }
-        let counts = PointCounts::new(pool.snapshot(), config);
-        let members = members_of(pool, counts);
-        let engine = Engine::Native(NativeRing::build(&members, config.seed(), config.probes()));
-        Self::assemble(config.clone(), members, engine, counts.is_capped())
-    }
-
-    /// The ring of a changed pool: equal to [`Ring::build`] with the same settings, but instances that did not change are
-    /// not hashed again, and the same ring is returned where nothing that decides it changed. Other algorithms are made anew.
-    #[must_use]
-    pub fn update(self: &Arc<Self>, pool: &Pool) -> Arc<Self> {
-        let ring = match &self.engine {
-            Engine::Native(ring) => ring,
-            Engine::Other(other) => {
-                let hosts = OtherHosts::of(pool, &self.config);
-                if other.is_of(&hosts) {
-                    return Arc::clone(self);
-                }
-                return Arc::new(Self::of_hosts(hosts, &self.config));
-            }
-        };
-        let counts = PointCounts::new(pool.snapshot(), &self.config);
-        if self.capped == counts.is_capped() && self.has_members(pool, counts) {
-            return Arc::clone(self);
-        }
-        let members = members_of(pool, counts);
-        let seed = self.config.seed();
-        let engine = Engine::Native(ring.update(&self.members, &members, seed));
-        Arc::new(Self::assemble(
-            self.config.clone(),
-            members,
-            engine,
-            counts.is_capped(),
-        ))
-    }
-
-    /// Whether a pool has the ring's own members with the same points.
-    fn has_members(&self, pool: &Pool, counts: PointCounts) -> bool {
-        let mut places = pool.iter().zip(pool.members());
-        self.members.len() == pool.len()
-            && self.members.iter().all(|member| {
-                places.next().is_some_and(|(instance, &place)| {
-                    member.id.is_same(instance.id())
-                        && member.points == counts.of(pool.snapshot().ring_weight(place))
-                })
-            })
-    }
-
-    fn of_hosts(hosts: OtherHosts, config: &RingConfig) -> Self {
-        let fingerprint = Fingerprint::of_other(config, &hosts);
-        let (other, members) = Other::build(hosts, config);
-        Self {
-            fingerprint: fingerprint.into(),
-            config: config.clone(),
-            members,
-            capped: other.is_capped(),
-            engine: Engine::Other(Box::new(other)),
-        }
-    }
-
-    fn assemble(
-        config: RingConfig,
-        members: Box<[RingMember]>,
-        engine: Engine,
-        capped: bool,
-    ) -> Self {
-        Self {
-            fingerprint: OnceLock::new(),
-            config,
-            members,
-            engine,
-            capped,
-        }
-    }
-
-    /// The member that owns a key; `None` when no member has points.
-    #[inline]
-    #[must_use]
-    pub fn owner<'a>(&'a self, key: impl Into<HashedKey<'a>>) -> Option<u32> {
-        match &self.engine {
-            Engine::Native(ring) => ring.owner(key.into().hash()),
-            Engine::Other(other) => other.owner(key.into()),
-        }
-    }
-
-    /// The distinct members clockwise from a key, the owner first.
-    #[inline]
-    pub fn walk<'a>(&'a self, key: impl Into<HashedKey<'a>>) -> Walk<'a, fn(u32) -> bool> {
-        self.walk_where(key, |_| true)
-    }
-
-    /// The distinct members clockwise from a key that pass `usable`, which is asked anew at each point, and must not change its mind.
-    ///
-    /// Skipping members this way gives exactly the order of a ring made without them with [the own ring](HashAlgorithm::Ring), nginx's
-    /// and rendezvous. With the other [algorithms](HashAlgorithm) it is the walk without those skipped, which a ring made without
-    /// them may differ from.
-    #[inline]
-    pub fn walk_where<'a, P: FnMut(u32) -> bool>(
-        &'a self,
-        key: impl Into<HashedKey<'a>>,
-        usable: P,
-    ) -> Walk<'a, P> {
-        self.walk_at_most(usize::MAX, key, usable)
-    }
-
-    /// A walk that ends after `members`, for those who know how many pass `usable`.
-    #[inline]
-    pub(crate) fn walk_at_most<'a, P: FnMut(u32) -> bool>(
-        &'a self,
-        members: usize,
-        key: impl Into<HashedKey<'a>>,
-        usable: P,
-    ) -> Walk<'a, P> {
-        match &self.engine {
-            Engine::Native(ring) => {
-                Walk::native(ring.walk_where(members, key.into().hash(), usable))
-            }
-            Engine::Other(other) => Walk::other(other.walk_where(members, key.into(), usable)),
-        }
-    }
-
-    /// The members of [`walk_at_most`](Self::walk_at_most), one after the other.
-    #[inline]
-    pub(crate) fn visit<'a>(
-        &'a self,
-        members: usize,
-        key: impl Into<HashedKey<'a>>,
-        usable: impl FnMut(u32) -> bool,
-        visit: impl FnMut(u32),
-    ) {
-        match &self.engine {
-            Engine::Native(ring) => ring.visit(members, key.into().hash(), usable, visit),
-            Engine::Other(other) => other
-                .walk_where(members, key.into(), usable)
-                .for_each(visit),
-        }
-    }
-
     /// Digest of what decides the mapping.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
@@ -294,14 +147,4 @@ impl fmt::Debug for Ring {
             .field("fingerprint", &self.fingerprint())
             .finish_non_exhaustive()
     }
-}
-
-fn members_of(pool: &Pool, counts: PointCounts) -> Box<[RingMember]> {
-    pool.iter()
-        .zip(pool.members())
-        .map(|(instance, &place)| RingMember {
-            id: instance.id().clone(),
-            points: counts.of(pool.snapshot().ring_weight(place)),
-        })
-        .collect()
 }

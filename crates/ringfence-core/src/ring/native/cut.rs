@@ -4,57 +4,53 @@
 /// from the owner where it decides, which it does for one key in billions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
-    /// From 1 to 31, so that all shifts are legal.
-    bits: u32,
+    /// 32 less `bits`, from 1 to 31, so that all shifts are legal.
+    dropped_bits: u32,
 }
 
 impl Cut {
     pub(super) fn new(bits: u32) -> Self {
         Self {
-            bits: bits.clamp(1, 31),
+            dropped_bits: u32::BITS - bits.clamp(1, 31),
         }
     }
 
     pub(super) fn bits(self) -> u32 {
-        self.bits
+        u32::BITS - self.dropped_bits
     }
 
     pub(super) fn buckets(self) -> usize {
-        1 << self.bits
+        1 << self.bits()
     }
 
     #[inline]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "only the top bits are left, at most 31"
-    )]
     pub(super) fn bucket(self, position: u64) -> usize {
-        (position >> (u64::BITS - self.bits)) as usize
+        (self.kept(position) >> u32::BITS) as usize
     }
 
     /// The bits below the bucket's that are kept.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "these bits are wanted")]
     pub(super) fn low(self, position: u64) -> u32 {
-        (position >> self.dropped_bits()) as u32
+        self.kept(position) as u32
     }
 
     /// All bits that are kept: the bucket's and those below.
     #[inline]
     pub(super) fn kept(self, position: u64) -> u64 {
-        position >> self.dropped_bits()
+        position >> self.dropped_bits
     }
 
     /// How many bits are not kept.
     #[inline]
     pub(super) fn dropped_bits(self) -> u32 {
-        u32::BITS - self.bits
+        self.dropped_bits
     }
 
     /// What the bits that are not kept may add to a position.
     #[inline]
     pub(super) fn slack(self) -> u64 {
-        (1 << self.dropped_bits()) - 1
+        (1 << self.dropped_bits) - 1
     }
 }
 

@@ -12,6 +12,7 @@ mod patch;
 mod place;
 mod points;
 mod probes;
+mod sharding;
 mod shards;
 mod sort;
 #[cfg(test)]

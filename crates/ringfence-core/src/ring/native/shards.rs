@@ -1,29 +1,24 @@
 //! A large ring: shards of points that a changed ring shares with the one before.
 
-use std::sync::Arc;
-
 use super::{
     cut::{Cut, Entry, kept_of},
     owners::Owners,
     patch::{Change, patch},
     place::{Place, exact_place},
-    sort::{Numbering, sort_into},
+    sharding::{Shard, shards},
 };
 
 /// 8 bytes a point, and 32 for each shard. A change copies the shards that it touches and the table of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shards {
     pub(super) cut: Cut,
-    shards: Box<[Arc<[Entry]>]>,
+    shards: Box<[Shard]>,
     len: usize,
 }
 
 /// How many points are compared around the place where a position is to be expected. Of 100 points the middle one is five places
 /// beside it in the mean, so that seldom more are needed.
 const WINDOW: usize = 16;
-
-/// Bits by which points are parted before each part, which then fits the processor's cache, is sorted.
-const PART_BITS: u32 = 8;
 
 impl Shards {
     /// 64 to 128 points a shard.
@@ -33,45 +28,9 @@ impl Shards {
 
     pub(super) fn build(owners: &Owners, len: usize) -> Self {
         let cut = Self::cut_for(len);
-        let numbering = Numbering::new(owners);
-        // Together with the slot, what is kept below a part's bits must be within 64 bits.
-        let needed = (cut.bits() + numbering.slot_bits()).saturating_sub(u32::BITS);
-        let part_bits = PART_BITS.max(needed).min(cut.bits());
-        let kept_bits = cut.bits() - part_bits + u32::BITS;
-        let (numbers, ends) = part(owners, len, part_bits, |slot, position| {
-            let kept = cut.kept(position) & (u64::MAX >> (u64::BITS - kept_bits));
-            numbering.number(kept, slot)
-        });
-
-        let mut shards = Vec::with_capacity(cut.buckets());
-        let (mut sorted, mut index) = (Vec::new(), Vec::new());
-        let mut from = 0;
-        for end in ends {
-            let of_part = numbers.get(from..end as usize).unwrap_or_default();
-            from = end as usize;
-            let bits = of_part.len().max(2).ilog2();
-            let shift = kept_bits + numbering.slot_bits() - bits.min(kept_bits);
-            sort_into(&mut sorted, &mut index, of_part, 1 << bits, shift);
-            let has_ties = numbering.has_ties(&sorted);
-            let mut rest = sorted.as_slice();
-            for bucket in 0..1u64 << (cut.bits() - part_bits) {
-                let is_here = |number: &&u64| numbering.kept(**number) >> u32::BITS == bucket;
-                let count = rest.iter().take_while(is_here).count();
-                let (here, further) = rest.split_at_checked(count).unwrap_or_default();
-                rest = further;
-                let points = here.iter().map(|number| numbering.entry(*number));
-                shards.push(if has_ties {
-                    let mut points: Vec<_> = points.collect();
-                    owners.settle_all(&mut points, cut, shards.len());
-                    points.into()
-                } else {
-                    points.collect()
-                });
-            }
-        }
         Self {
             cut,
-            shards: shards.into(),
+            shards: shards(owners, len, cut),
             len,
         }
     }
@@ -100,7 +59,7 @@ impl Shards {
     }
 
     #[cfg(test)]
-    pub(super) fn shards(&self) -> &[Arc<[Entry]>] {
+    pub(super) fn shards(&self) -> &[Shard] {
         &self.shards
     }
 
@@ -208,9 +167,7 @@ fn first_from(shard: &[Entry], low: u32) -> usize {
         let window: Option<&[Entry; WINDOW]> = shard.get(start..).and_then(|w| w.first_chunk());
         if let Some(window) = window {
             // Both ends first: they may lie in two lines of the cache, which then are fetched together.
-            let begins = window[0] < goal || start == 0;
-            let ends = window[WINDOW - 1] >= goal || start == last;
-            if begins & ends {
+            if (window[0] < goal) & (window[WINDOW - 1] >= goal) {
                 return start + count_before(window, goal);
             }
         }
@@ -218,50 +175,19 @@ fn first_from(shard: &[Entry], low: u32) -> usize {
     search_before(shard, goal)
 }
 
-/// A binary search whose steps are additions: the processor would guess branches wrong.
+/// How many points are less, where the last one is not. A binary search whose steps are additions: the processor would guess branches wrong.
 #[inline(always)]
 fn count_before(window: &[Entry; WINDOW], goal: Entry) -> usize {
     let mut before = 0;
-    for step in [WINDOW / 2, WINDOW / 4, WINDOW / 8, WINDOW / 16, 1] {
+    for step in [WINDOW / 2, WINDOW / 4, WINDOW / 8, WINDOW / 16] {
         let is_less = window[(before + step - 1) % WINDOW] < goal;
         before += step * usize::from(is_less);
     }
     before
 }
 
-/// Where the window missed the place, as it does where points do not spread evenly.
+/// Where the window missed the place, as it does where points do not spread evenly, and before the first point and behind the last.
 #[cold]
 fn search_before(shard: &[Entry], goal: Entry) -> usize {
     shard.partition_point(|point| *point < goal)
-}
-
-/// Numbers of all points, parted by the top bits of their positions, and the ends of the parts.
-fn part(
-    owners: &Owners,
-    len: usize,
-    bits: u32,
-    number: impl Fn(u32, u64) -> u64,
-) -> (Vec<u64>, Vec<u32>) {
-    let part_of = Cut::new(bits);
-    let mut next = vec![0u32; part_of.buckets()];
-    owners.points().for_each(|(_, position)| {
-        if let Some(count) = next.get_mut(part_of.bucket(position)) {
-            *count += 1;
-        }
-    });
-    let mut start = 0;
-    for count in &mut next {
-        start += std::mem::replace(count, start);
-    }
-    // Making the points a second time is cheaper than keeping them.
-    let mut numbers = vec![0; len];
-    owners.points().for_each(|(slot, position)| {
-        if let Some(next) = next.get_mut(part_of.bucket(position)) {
-            if let Some(place) = numbers.get_mut(*next as usize) {
-                *place = number(slot, position);
-            }
-            *next += 1;
-        }
-    });
-    (numbers, next)
 }

@@ -1,8 +1,8 @@
 //! Points other than those of the layout, for rings that hashes do not make.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, sync::Arc};
 
-type Warp = Box<dyn Fn(u64) -> u64>;
+type Warp = Arc<dyn Fn(u64) -> u64 + Send + Sync>;
 
 thread_local! {
     static WARP: RefCell<Option<Warp>> = const { RefCell::new(None) };
@@ -13,8 +13,17 @@ thread_local! {
 pub(in crate::ring::native) struct Warped(());
 
 /// From now on each point of this thread's rings is what `warp` makes of it.
-pub(in crate::ring::native) fn warp(warp: impl Fn(u64) -> u64 + 'static) -> Warped {
-    WARP.set(Some(Box::new(warp)));
+pub(in crate::ring::native) fn warp(warp: impl Fn(u64) -> u64 + Send + Sync + 'static) -> Warped {
+    taken(Some(Arc::new(warp)))
+}
+
+/// This thread's, for one that makes points for it.
+pub(in crate::ring::native) fn current() -> Option<Warp> {
+    WARP.with_borrow(Clone::clone)
+}
+
+pub(in crate::ring::native) fn taken(warp: Option<Warp>) -> Warped {
+    WARP.set(warp);
     Warped(())
 }
 

@@ -1,63 +1,16 @@
-use std::{
-    fmt,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+mod batch;
+mod config;
 
+use std::{sync::Arc, time::Instant};
+
+pub use self::{
+    batch::{BatchError, MigrationBatch},
+    config::MigrationConfig,
+};
 use super::{
-    Basis, Checkpoint, CheckpointError, MovedRange, RingDiff, WithoutRanges, checkpoint::Counts,
-    sweep::Piece,
+    Basis, Checkpoint, CheckpointError, RingDiff, WithoutRanges, checkpoint::Counts, sweep::Piece,
 };
-use crate::{ConfigError, key_share::KeyShare};
-
-/// How moved ranges are handed out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct MigrationConfig {
-    batch_ranges: usize,
-    batch_timeout: Duration,
-}
-
-impl Default for MigrationConfig {
-    fn default() -> Self {
-        Self {
-            batch_ranges: 128,
-            batch_timeout: Duration::from_millis(500),
-        }
-    }
-}
-
-impl MigrationConfig {
-    /// Ranges of one batch; default 128, range 1..=65,536.
-    ///
-    /// # Errors
-    /// [`ConfigError`] out of the range.
-    pub fn with_batch_ranges(mut self, ranges: usize) -> Result<Self, ConfigError> {
-        self.batch_ranges = ConfigError::check("batch_ranges", ranges, 1..=65_536)?;
-        Ok(self)
-    }
-
-    /// Time for one batch; default 500 ms, range 1 ms..=24 h. A batch that is done later is not taken as done.
-    ///
-    /// # Errors
-    /// [`ConfigError`] out of the range.
-    pub fn with_batch_timeout(mut self, timeout: Duration) -> Result<Self, ConfigError> {
-        let range = Duration::from_millis(1)..=Duration::from_secs(24 * 60 * 60);
-        self.batch_timeout = ConfigError::check("batch_timeout", timeout, range)?;
-        Ok(self)
-    }
-
-    /// Ranges of one batch.
-    #[must_use]
-    pub fn batch_ranges(&self) -> usize {
-        self.batch_ranges
-    }
-
-    /// Time for one batch.
-    #[must_use]
-    pub fn batch_timeout(&self) -> Duration {
-        self.batch_timeout
-    }
-}
+use crate::key_share::KeyShare;
 
 /// Hands out the moved ranges of a [`RingDiff`] in batches, for those who must move what belongs to the keys, and keeps count.
 ///
@@ -103,15 +56,6 @@ pub struct Migration {
     counts: Counts,
 }
 
-/// Ranges to be moved, and until when.
-#[derive(Clone)]
-pub struct MigrationBatch {
-    diff: Arc<RingDiff>,
-    first: usize,
-    count: usize,
-    deadline: Instant,
-}
-
 /// How far a [`Migration`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -128,18 +72,6 @@ pub struct MigrationProgress {
     pub done: KeyShare,
     /// Share of it that is left to do.
     pub remaining: KeyShare,
-}
-
-/// A batch was not taken as done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum BatchError {
-    /// Its time was over; it is handed out again.
-    #[error("the batch was done after its deadline and has to be done again")]
-    Late,
-    /// It was completed before, or it is of another migration.
-    #[error("the batch is not the one that is under way")]
-    NotUnderWay,
 }
 
 impl Migration {
@@ -198,11 +130,11 @@ impl Migration {
         let batch = |deadline| MigrationBatch {
             diff: Arc::clone(&self.diff),
             first: self.next,
-            count: left.min(self.config.batch_ranges),
+            count: left.min(self.config.batch_ranges()),
             deadline,
         };
         // Within a day of `now`, which every clock can tell.
-        let deadline = now.checked_add(self.config.batch_timeout).unwrap_or(now);
+        let deadline = now.checked_add(self.config.batch_timeout()).unwrap_or(now);
         (left > 0).then(|| batch(deadline))
     }
 
@@ -265,37 +197,6 @@ impl Migration {
 
 fn width(pieces: &[Piece]) -> u128 {
     pieces.iter().copied().map(Piece::width).sum()
-}
-
-impl MigrationBatch {
-    fn pieces(&self) -> &[Piece] {
-        let pieces = self.diff.pieces();
-        pieces
-            .get(self.first..self.first + self.count)
-            .unwrap_or_default()
-    }
-
-    /// The ranges, in order; at least one.
-    #[must_use]
-    pub fn ranges(&self) -> impl ExactSizeIterator<Item = MovedRange<'_>> {
-        self.pieces().iter().map(|&piece| self.diff.range(piece))
-    }
-
-    /// When it has to be done.
-    #[must_use]
-    pub fn deadline(&self) -> Instant {
-        self.deadline
-    }
-}
-
-impl fmt::Debug for MigrationBatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MigrationBatch")
-            .field("first", &self.first)
-            .field("ranges", &self.count)
-            .field("deadline", &self.deadline)
-            .finish()
-    }
 }
 
 fn ranges_of(diff: &RingDiff) -> Result<(), WithoutRanges> {
