@@ -133,6 +133,9 @@ impl Task {
         if let Some(before) = &before {
             self.remember_movement(before, &view);
         }
+        if let Some(policy) = &is_new {
+            self.shared.calls.expect(policy);
+        }
         let published = self.shared.cell.publish(Published {
             view: Arc::clone(&view),
             lints: self.lints_for(policy.as_ref()),
@@ -145,6 +148,7 @@ impl Task {
             changes::log(before.as_deref(), &view, moved);
             self.tell_of_view(before.as_deref(), &view, moved, took, heard);
             if let Some(policy) = is_new {
+                self.shared.calls.follow(&policy);
                 warn_of(&policy);
             }
         }

@@ -232,6 +232,24 @@ async fn calls_are_looked_at_once_somebody_asks_and_few_are_kept_without_their_k
     assert!(!format!("{samples:?}").contains("secret"));
 }
 
+/// One who has looked once must not make every call dearer for good.
+#[tokio::test(start_paused = true)]
+async fn calls_are_looked_at_no_longer_when_nobody_has_asked_for_a_while() {
+    let (_registry, balancer) = three().await;
+    assert!(balancer.decisions().is_empty());
+    let almost = DecisionSample::LOOKED_AT_FOR - Duration::from_secs(2);
+    for _ in 0..3 {
+        sleep(almost).await;
+        call(&balancer, "k").await;
+        assert!(!balancer.decisions().is_empty(), "asked often enough");
+    }
+    sleep(DecisionSample::LOOKED_AT_FOR + Duration::from_secs(2)).await;
+    assert!(balancer.observe_call().is_none(), "nobody looks");
+    assert!(balancer.decisions().is_empty(), "of long ago");
+    call(&balancer, "k").await;
+    assert_eq!(balancer.decisions().len(), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn nothing_is_told_of_a_balancer_that_was_shut_down() {
     let (_registry, balancer) = three().await;
