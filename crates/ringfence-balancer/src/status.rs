@@ -8,7 +8,7 @@ use ringfence_policy::KeyFinding;
 use tokio::time::Instant;
 
 pub use self::counters::BalancerCounters;
-use crate::{PolicySourceStatus, node::Seat, shared::Shared};
+use crate::{Node, PolicySourceStatus, node::Seat, shared::Shared};
 
 /// What a balancer is doing, for logs, metrics and tests.
 ///
@@ -78,6 +78,10 @@ pub struct Status {
     /// Instances that have not yet all of their weight, see
     /// [`with_slow_start`](crate::BalancerConfig::with_slow_start); as of the last event or a few seconds ago.
     pub starting_slowly: usize,
+    /// Attempts that are running, those at instances that left the list included.
+    pub in_flight: u64,
+    /// Those of them that are running at instances that left the list.
+    pub in_flight_departed: u64,
     /// Nodes in memory, those of departed instances with running attempts included.
     pub nodes: usize,
     /// Calls that [`Balancer::admit`](crate::Balancer::admit) let in and that are not over; 0 without a limit.
@@ -118,6 +122,11 @@ impl Status {
                 .count()
         };
         let view = state.as_ref().map(|state| &state.view);
+        let nodes = shared.index.alive();
+        let in_flight = |which: fn(&Node) -> bool| {
+            let nodes = nodes.iter().filter(|node| which(node));
+            nodes.map(|node| node.in_flight()).sum()
+        };
         let count_pools = |in_panic: bool| {
             view.map_or(0, |view| {
                 view.pools()
@@ -148,6 +157,8 @@ impl Status {
             pools_in_panic: count_pools(true),
             warming: withheld(Absence::Warming),
             starting_slowly: report.starting_slowly,
+            in_flight: in_flight(|_| true),
+            in_flight_departed: in_flight(|node| !node.is_present()),
             nodes: shared.nodes.alive(),
             admitted: shared.admission.admitted(),
             queued: shared.admission.queued(),

@@ -72,9 +72,9 @@ pub use self::{
         MigrationConfig, MigrationProgress, MovedRange, MovementWindow, RingDiff, WithoutRanges,
     },
     outlier::{
-        EjectionCause, EjectionState, FailurePercentageConfig, MemberTally, OutlierConfig,
-        OutlierDecision, OutlierDetector, OutlierEvent, Refusal, ReturnCause, SuccessRateConfig,
-        Suspicion,
+        EjectionCause, EjectionState, EjectionTerm, FailurePercentageConfig, MemberTally,
+        OutlierConfig, OutlierDecision, OutlierDetector, OutlierEvent, Refusal, ReturnCause,
+        SuccessRateConfig, Suspicion,
     },
     pool::{Attribute, Match, Pool, PoolSpec, Selector, Shard, name_seed},
     retry_budget::{RetryBudget, RetryBudgetConfig},

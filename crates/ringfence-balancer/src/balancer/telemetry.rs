@@ -63,7 +63,7 @@ impl Balancer {
         let shared = &self.guard.shared;
         let state = shared.cell.load_full();
         let statuses = |state: Arc<crate::published::Published>| {
-            instance_statuses(&state.seats, &shared.shares.of(&state.view))
+            instance_statuses(&state.seats, &state.view, &shared.shares.of(&state.view))
         };
         state.map(statuses).unwrap_or_default()
     }
@@ -84,7 +84,7 @@ impl Balancer {
     pub fn observed_skew(&self) -> Option<f64> {
         let shared = &self.guard.shared;
         let state = shared.cell.load_full()?;
-        let statuses = instance_statuses(&state.seats, &shared.shares.of(&state.view));
+        let statuses = instance_statuses(&state.seats, &state.view, &shared.shares.of(&state.view));
         observed_skew(&statuses, &state.seats)
     }
 

@@ -18,11 +18,11 @@ mod trial;
 mod withheld;
 
 use std::sync::{
-    Arc,
+    Arc, Mutex, PoisonError,
     atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
-use ringfence_core::{Absence, Address, InstanceId, Scheme};
+use ringfence_core::{Absence, Address, EjectionTerm, InstanceId, Scheme};
 use tokio::{sync::watch, time::Instant as TokioInstant};
 
 pub use self::{
@@ -57,6 +57,8 @@ pub struct Node {
     recent: RecentLoad,
     streak: Streak,
     era: AtomicU32,
+    /// Why it is ejected, for those who ask.
+    term: Mutex<Option<EjectionTerm>>,
     /// Successes since the last ejection; only counted while they matter.
     successes: AtomicU64,
     tally: Tally,
@@ -80,6 +82,7 @@ impl Node {
             recent: RecentLoad::default(),
             streak: Streak::default(),
             era: AtomicU32::new(0),
+            term: Mutex::default(),
             successes: AtomicU64::new(0),
             tally: Tally::default(),
             trial: Trial::default(),
@@ -143,6 +146,16 @@ impl Node {
         self.era().is_ejected()
     }
 
+    /// Why outlier detection keeps it out and until when, if it does.
+    pub(crate) fn term(&self) -> Option<EjectionTerm> {
+        *self.term.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Only the balancer's task calls it.
+    pub(crate) fn set_term(&self, term: Option<EjectionTerm>) {
+        *self.term.lock().unwrap_or_else(PoisonError::into_inner) = term;
+    }
+
     /// Why the instance gets no requests, if it gets none.
     pub(crate) fn absence(&self) -> Option<Absence> {
         if self.is_ejected() {
@@ -169,6 +182,11 @@ impl Node {
             }
             is_change
         });
+    }
+
+    /// Whether the instance is in the snapshot.
+    pub(crate) fn is_present(&self) -> bool {
+        *self.stay.borrow() == Stay::Listed
     }
 
     /// What runs on it is to end.

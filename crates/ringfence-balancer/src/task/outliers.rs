@@ -175,7 +175,11 @@ impl Task {
     pub(super) fn enact(&mut self, identity: &NodeIdentity, decision: OutlierDecision) -> bool {
         let state = self.detector.state(identity);
         let node = self.table.get(identity);
-        let changed = node.is_some_and(|node| node.set_state(state));
+        let term = self.detector.term(identity);
+        let changed = node.is_some_and(|node| {
+            node.set_term(term);
+            node.set_state(state)
+        });
         let (instance, address) = (identity.id(), identity.address());
         match decision {
             OutlierDecision::Ejected {

@@ -46,6 +46,7 @@ impl Task {
         for (identity, state) in self.detector.recorded_members() {
             if let Some(node) = self.table.get(identity) {
                 node.set_state(Some(state));
+                node.set_term(self.detector.term(identity));
             }
         }
         self.ask_again();

@@ -15,6 +15,7 @@ mod places;
 mod record;
 mod samples;
 mod shares;
+mod state;
 
 use self::guarded::guarded;
 pub(crate) use self::{
@@ -35,4 +36,5 @@ pub use self::{
     record::CallRecord,
     samples::DecisionSample,
     shares::RingShares,
+    state::InstanceState,
 };
