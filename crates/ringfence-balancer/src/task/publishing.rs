@@ -7,6 +7,7 @@ mod tests;
 use std::{sync::Arc, time::Instant};
 
 use ringfence_core::Snapshot;
+use ringfence_discovery::ServiceKey;
 use tracing::{error, warn};
 
 pub(super) use self::plan::Plan;
@@ -118,7 +119,7 @@ impl Task {
         let view = match view {
             Ok(view) => view,
             Err(error) => {
-                error!(%error, "a view could not be built, the last one stays");
+                error!(service = %self.shared.service, %error, "a view could not be built, the last one stays");
                 self.report.failed_builds += 1;
                 self.shared.calls.event(&BalancerEvent::ViewFailed);
                 return false;
@@ -146,11 +147,11 @@ impl Task {
         });
         if published {
             let moved = self.measure_movement(before.as_ref(), &view).await;
-            changes::log(before.as_deref(), &view, moved);
+            changes::log(&self.shared.service, before.as_deref(), &view, moved);
             self.tell_of_view(before.as_deref(), &view, moved, took, heard);
             if let Some(policy) = is_new {
                 self.shared.calls.follow(&policy);
-                warn_of(&policy);
+                warn_of(&self.shared.service, &policy);
             }
         }
         self.answered.send_if_modified(|answered| {
@@ -184,13 +185,13 @@ impl Task {
 }
 
 /// Says what in a policy has no effect, when it comes into force.
-fn warn_of(policy: &CompiledPolicy) {
+fn warn_of(service: &ServiceKey, policy: &CompiledPolicy) {
     const TOLD: usize = 16;
     let warnings = policy.warnings();
     for warning in warnings.iter().take(TOLD) {
-        warn!(%warning, "a part of the policy has no effect");
+        warn!(%service, %warning, "a part of the policy has no effect");
     }
     if let Some(more @ 1..) = warnings.len().checked_sub(TOLD) {
-        warn!(more, "more parts of the policy have no effect");
+        warn!(%service, more, "more parts of the policy have no effect");
     }
 }

@@ -16,6 +16,7 @@ mod keyless;
 mod lifecycle;
 mod limits;
 mod load;
+mod logged;
 mod merging;
 mod movement;
 mod outlier;
