@@ -16,6 +16,7 @@ mod parity;
 mod planning;
 mod reporting;
 mod routing;
+mod settings;
 mod simulating;
 mod support;
 mod usage;

@@ -1,9 +1,9 @@
 //! `ringfence lint`
 
 mod findings;
-mod setting_list;
 mod settings;
 mod values;
+mod words;
 
 use std::{io::Write, process::ExitCode};
 
