@@ -5,7 +5,7 @@ mod unread;
 
 use std::{io::Write, process::ExitCode, sync::Arc, time::Duration};
 
-use ringfence_balancer::{Balancer, BalancerConfig};
+use ringfence_balancer::{Balancer, BalancerConfig, Current};
 use ringfence_core::did_you_mean;
 use ringfence_policy::{CompiledPolicy, Explanation, RequestHead, TagAuthority};
 use serde::Serialize;
@@ -78,6 +78,10 @@ pub(crate) fn run(args: &ExplainArgs, out: &mut dyn Write) -> Result<ExitCode, F
         let balancer = builder.build().map_err(Failure::new)?;
         let away = |error| Failure::unreached(format_args!("{}: {error}", source.told()));
         balancer.ready().await.map_err(away)?;
+        let is_empty = |current: Current<'_>| current.view().snapshot().is_empty();
+        if balancer.read(is_empty).map_err(Failure::new)? {
+            return Err(source.without_instances(&key.to_string()));
+        }
         let told = balancer.read(|current| {
             let explanation = current.explain(&RequestHead::of(&request));
             let snapshot = current.view().snapshot();

@@ -76,6 +76,9 @@ pub(crate) fn run(args: &InspectArgs, out: &mut dyn Write) -> Result<ExitCode, F
         top: spread.map(Spread::into_top),
     };
     told.write(args.format, out)?;
+    out.flush()?;
+    // What was left out is shown all the same, with the reasons.
+    reading.check(&source)?;
     Ok(ExitCode::SUCCESS)
 }
 

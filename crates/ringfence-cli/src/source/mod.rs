@@ -18,7 +18,7 @@ use ringfence_discovery::{Discovery, FileDiscovery, ServiceKey, StaticDiscovery}
 pub(crate) use self::{
     address::RegistryAddress,
     kind::Kind,
-    read::{runtime, warn},
+    read::{Reading, runtime, warn},
 };
 use crate::{failure::Failure, input::Fleet};
 
@@ -64,6 +64,20 @@ impl Source {
             Self::File(path) => path.display().to_string(),
             Self::Static(instances) => format!("a list of {}", instances.len()),
             Self::Registry(address) => address.to_string(),
+        }
+    }
+
+    /// What is wrong where a service has no instance: in a registry it may be misspelt, and elsewhere it is a wrong input.
+    pub(crate) fn without_instances(&self, service: &str) -> Failure {
+        match self {
+            Self::File(path) => {
+                let fault = format_args!("the service `{service}` has no instance");
+                Failure::at(path, None, fault)
+            }
+            Self::Static(_) => Failure::new("static: the list has no instance"),
+            Self::Registry(address) => Failure::unreached(format_args!(
+                "{address}: no instance of `{service}` is listed, as of a name that is misspelt and of one that may not be read"
+            )),
         }
     }
 

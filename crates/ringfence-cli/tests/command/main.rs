@@ -6,6 +6,7 @@
 )]
 
 mod diffing;
+mod empty;
 mod explaining;
 mod forms;
 mod guides;

@@ -45,23 +45,28 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> Result<ExitCode, Fai
 
 struct Watcher<'a> {
     args: &'a WatchArgs,
+    source: &'a Source,
+    service: String,
     title: String,
     balancer: Balancer,
 }
 
 impl<'a> Watcher<'a> {
-    fn start(args: &'a WatchArgs, source: &Source, ring: RingConfig) -> Result<Self, Failure> {
+    fn start(args: &'a WatchArgs, source: &'a Source, ring: RingConfig) -> Result<Self, Failure> {
         let (discovery, key) = source.connect(args.ring.service.as_deref())?;
         let title = match source {
             Source::Registry(_) => source.told(),
             Source::File(_) | Source::Static(_) => format!("{key} of {}", source.told()),
         };
         let config = BalancerConfig::default().with_ring(ring);
+        let service = key.to_string();
         let built = Balancer::builder(discovery, key)
             .with_config(config)
             .build();
         Ok(Self {
             args,
+            source,
+            service,
             title,
             balancer: built.map_err(Failure::new)?,
         })
@@ -90,6 +95,10 @@ impl<'a> Watcher<'a> {
                 let changes = changes(&Sight::default(), &sight, &rfc3339(SystemTime::now()));
                 Lines::new(format, out)?.write(&changes, out)?;
             }
+        }
+        if sight.rows.is_empty() {
+            out.flush()?;
+            return Err(self.source.without_instances(&self.service));
         }
         Ok(ExitCode::SUCCESS)
     }
