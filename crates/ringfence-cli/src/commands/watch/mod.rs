@@ -2,11 +2,13 @@
 
 mod change;
 mod lines;
+mod reader;
 mod screen;
 mod sight;
 
 use std::{
     io::{self, IsTerminal as _, Write},
+    pin::pin,
     process::ExitCode,
     time::{Duration, SystemTime},
 };
@@ -77,11 +79,12 @@ impl<'a> Watcher<'a> {
         let patience = self.args.duration.unwrap_or(Duration::from_secs(10));
         let until = Instant::now() + patience;
         let mut sight = Sight::default();
-        let mut interrupted = std::pin::pin!(interrupted());
+        let (mut interrupted, mut unread) = (pin!(interrupted()), pin!(reader::gone()));
         // An answer that is empty says more a moment later: the guard against empty lists asks again.
         while !sight.has_list() && Instant::now() < until {
             tokio::select! {
                 () = &mut interrupted => return Ok(ExitCode::SUCCESS),
+                () = &mut unread => return Err(Failure::Closed),
                 () = tokio::time::sleep(LOOK) => sight = Sight::of(&self.balancer, &sight),
             }
         }
@@ -112,7 +115,7 @@ impl<'a> Watcher<'a> {
             false => Some(Lines::new(self.args.format.unwrap_or(Format::Table), out)?),
         };
         let until = self.args.duration.map(|duration| Instant::now() + duration);
-        let mut interrupted = std::pin::pin!(interrupted());
+        let (mut interrupted, mut unread) = (pin!(interrupted()), pin!(reader::gone()));
         let mut sight = Sight::default();
         let mut is_first = true;
         loop {
@@ -137,6 +140,7 @@ impl<'a> Watcher<'a> {
             }
             tokio::select! {
                 () = &mut interrupted => return Ok(ExitCode::SUCCESS),
+                () = &mut unread => return Err(Failure::Closed),
                 () = tokio::time::sleep_until(next) => {}
             }
         }
