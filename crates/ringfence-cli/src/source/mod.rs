@@ -3,6 +3,7 @@
 mod address;
 #[cfg(any(feature = "consul", feature = "nacos", feature = "etcd"))]
 mod credentials;
+mod environment;
 mod kind;
 mod read;
 mod registry;
@@ -119,7 +120,7 @@ fn file(path: &Path) -> Result<Source, Failure> {
     let is_plainly_path = path.is_absolute() || text.starts_with('.');
     if before_host.is_some_and(|before| before.contains(':')) && !is_plainly_path {
         return Err(Failure::new(
-            "no address holds a user and password (ringfence help credentials); a path with a `:` before an `@` begins with ./",
+            "no address holds a user and password (ringfence --help says which); a path with a `:` before an `@` begins with ./",
         ));
     }
     Ok(Source::File(path.to_owned()))

@@ -5,6 +5,7 @@
     reason = "helpers of tests, where a failure is to end the test"
 )]
 
+mod credentials;
 mod diffing;
 mod empty;
 mod explaining;

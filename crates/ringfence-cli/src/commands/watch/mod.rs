@@ -79,12 +79,11 @@ impl<'a> Watcher<'a> {
         let patience = self.args.duration.unwrap_or(Duration::from_secs(10));
         let until = Instant::now() + patience;
         let mut sight = Sight::default();
-        let (mut interrupted, mut unread) = (pin!(interrupted()), pin!(reader::gone()));
+        let mut interrupted = pin!(interrupted());
         // An answer that is empty says more a moment later: the guard against empty lists asks again.
         while !sight.has_list() && Instant::now() < until {
             tokio::select! {
                 () = &mut interrupted => return Ok(ExitCode::SUCCESS),
-                () = &mut unread => return Err(Failure::Closed),
                 () = tokio::time::sleep(LOOK) => sight = Sight::of(&self.balancer, &sight),
             }
         }
@@ -115,10 +114,13 @@ impl<'a> Watcher<'a> {
             false => Some(Lines::new(self.args.format.unwrap_or(Format::Table), out)?),
         };
         let until = self.args.duration.map(|duration| Instant::now() + duration);
-        let (mut interrupted, mut unread) = (pin!(interrupted()), pin!(reader::gone()));
+        let mut interrupted = pin!(interrupted());
         let mut sight = Sight::default();
         let mut is_first = true;
         loop {
+            if reader::is_gone() {
+                return Err(Failure::Closed);
+            }
             let seen = Sight::of(&self.balancer, &sight);
             let changes = changes(&sight, &seen, &rfc3339(SystemTime::now()));
             sight = seen;
@@ -140,7 +142,6 @@ impl<'a> Watcher<'a> {
             }
             tokio::select! {
                 () = &mut interrupted => return Ok(ExitCode::SUCCESS),
-                () = &mut unread => return Err(Failure::Closed),
                 () = tokio::time::sleep_until(next) => {}
             }
         }

@@ -1,27 +1,21 @@
 //! Who reads the output.
 
-/// Ends when nobody reads standard output any more, as after `| head -1`; never where that cannot be known, as of a file.
+/// Whether nobody reads standard output any more, as after `| head -1`. Where that cannot be known, the next write tells it.
 #[cfg(unix)]
-pub(super) async fn gone() {
-    use std::io;
+pub(super) fn is_gone() -> bool {
+    use std::{io, os::fd::AsFd as _};
 
-    use tokio::io::{Interest, unix::AsyncFd};
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-    // It is told of room for more too, which is what hang-ups are told with.
-    let Ok(out) = AsyncFd::with_interest(io::stdout(), Interest::WRITABLE) else {
-        return std::future::pending().await;
-    };
-    while let Ok(mut guard) = out.ready(Interest::WRITABLE).await {
-        if guard.ready().is_write_closed() {
-            return;
-        }
-        guard.clear_ready();
-    }
-    std::future::pending().await
+    let out = io::stdout();
+    // Hang-ups and errors are told whatever is asked for; a file or a terminal that is there has none.
+    let mut asked = [PollFd::new(out.as_fd(), PollFlags::empty())];
+    let told = poll(&mut asked, PollTimeout::ZERO);
+    told.is_ok_and(|count| count > 0)
 }
 
-/// Only a write tells it here.
+/// Whether nobody reads standard output any more: only a write tells it here.
 #[cfg(not(unix))]
-pub(super) async fn gone() {
-    std::future::pending().await
+pub(super) fn is_gone() -> bool {
+    false
 }
