@@ -14,11 +14,11 @@ pub(super) fn shown(value: impl Debug) -> String {
     let inner = text
         .strip_prefix("Some(")
         .and_then(|rest| rest.strip_suffix(')'));
-    match (inner, &*text) {
-        (Some(inner), _) => inner.to_owned(),
-        (None, "None") => "off".to_owned(),
-        (None, "0ns") => "0s".to_owned(),
-        (None, _) => text,
+    match inner.unwrap_or(&text) {
+        "None" => "off".to_owned(),
+        // The shortest unit that is read.
+        "0ns" => "0ms".to_owned(),
+        text => text.to_owned(),
     }
 }
 
