@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use ringfence_core::{Absence, EjectionTerm, Instance, View};
+use ringfence_core::{Absence, EjectionTerm, Evenness, Instance, View};
 
-use super::{InstanceState, RingShares, shares};
+use super::{InstanceState, RingShares};
 use crate::node::Seat;
 
 /// What is known of an instance now.
@@ -96,9 +96,8 @@ pub(crate) fn skew(instances: &[InstanceStatus], seats: &[Arc<Seat>]) -> Option<
     if load < ENOUGH_EACH * count.max(1.0) || asked <= 0.0 {
         return None;
     }
-    let (parts, asked): (Vec<f64>, Vec<f64>) = pairs
+    let pairs = pairs
         .iter()
-        .map(|(part, share)| (part / load, share / asked))
-        .unzip();
-    shares::skew(&parts, &asked)
+        .map(|(part, share)| (part / load, share / asked));
+    Evenness::of(pairs).map(|evenness| evenness.max_over_mean)
 }

@@ -45,18 +45,8 @@ pub(super) fn sample_of(ring: &Ring) -> usize {
 }
 
 fn by_sample(ring: &Ring) -> Vec<f64> {
-    let mut owned = vec![0u64; ring.member_count()];
-    let sample = sample_of(ring) as u64;
-    for number in 0..sample {
-        let key = number.to_le_bytes();
-        let owner = ring.owner(ring.config().hash_key(&key));
-        if let Some(owned) = owner.and_then(|owner| owned.get_mut(owner as usize)) {
-            *owned += 1;
-        }
-    }
-    let shares = owned
-        .into_iter()
-        .map(|keys| KeyShare::new(keys.into(), sample.into()));
+    let keys = (0..sample_of(ring) as u64).map(u64::to_le_bytes);
+    let shares = KeyShare::sampled(ring, keys).into_iter();
     shares.map(KeyShare::as_f64).collect()
 }
 
