@@ -34,26 +34,28 @@ impl Places {
 
     #[inline]
     pub(super) fn get(&self, rule: Option<&Arc<str>>, stage: usize) -> Option<&Arc<PoolMeter>> {
-        let places = self.probe(rule, stage);
-        let mut taken = places.map_while(OnceLock::get);
-        let found = taken.find(|place| place.is(rule, stage))?;
-        Some(&found.meter)
+        let mut at = self.first_slot(rule, stage);
+        loop {
+            // Half of them are free, so this ends.
+            let place = self.slots.get(at)?.get()?;
+            if place.is(rule, stage) {
+                return Some(&place.meter);
+            }
+            at = self.next_slot(at);
+        }
     }
 
-    /// The slots in which it may be, in their order.
     #[inline]
-    fn probe<'a>(
-        &'a self,
-        rule: Option<&Arc<str>>,
-        stage: usize,
-    ) -> impl Iterator<Item = &'a OnceLock<Place>> + use<'a> {
+    fn first_slot(&self, rule: Option<&Arc<str>>, stage: usize) -> usize {
         // As long as a place has the name, nothing else lies there.
         let address = rule.map_or(0, |rule| Arc::as_ptr(rule).addr());
         let mixed = (address.wrapping_add(stage) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        let count = self.slots.len();
-        let start = usize::try_from(mixed).unwrap_or(0) & count.saturating_sub(1);
-        let (before, after) = self.slots.split_at_checked(start).unwrap_or_default();
-        after.iter().chain(before)
+        usize::try_from(mixed).unwrap_or(0) & self.slots.len().saturating_sub(1)
+    }
+
+    #[inline]
+    fn next_slot(&self, at: usize) -> usize {
+        (at + 1) & self.slots.len().saturating_sub(1)
     }
 
     /// Adds one that is not there, `len` being how many are. Gives a table of its own back where this one is too small. Only one
@@ -81,8 +83,11 @@ impl Places {
     }
 
     fn set(&self, rule: Option<Arc<str>>, stage: usize, meter: Arc<PoolMeter>) {
-        let mut probe = self.probe(rule.as_ref(), stage);
-        if let Some(free) = probe.find(|slot| slot.get().is_none()) {
+        let mut at = self.first_slot(rule.as_ref(), stage);
+        while self.slots.get(at).is_some_and(|slot| slot.get().is_some()) {
+            at = self.next_slot(at);
+        }
+        if let Some(free) = self.slots.get(at) {
             let _ = free.set(Place { rule, stage, meter });
         }
     }
@@ -135,7 +140,9 @@ mod tests {
                 .unwrap_or(places);
         }
         let looks = |rule: &Arc<str>| {
-            let taken = places.probe(Some(rule), 0).map_while(OnceLock::get);
+            let first = places.first_slot(Some(rule), 0);
+            let slots = std::iter::successors(Some(first), |at| Some(places.next_slot(*at)));
+            let taken = slots.map_while(|at| places.slots[at].get());
             1 + taken.take_while(|place| !place.is(Some(rule), 0)).count()
         };
         let all: usize = rules.iter().map(looks).sum();
