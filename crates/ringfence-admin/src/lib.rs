@@ -32,15 +32,17 @@
 //! | `/services` | the services | |
 //! | `/snapshot` | the instances with their state and load | `service` |
 //! | `/ring` | the ring of all instances: settings, fingerprint, shares, who owns which part of the key space | `service` |
+//! | `/dump` | the ring and its instances in the form that `ringfence diff` compares, which has a version of its own | `service` |
 //! | `/pools` | the pools that are prepared, and the stages of each route | `service` |
 //! | `/explain` | how one request would be decided, as JSON and as text | `service`, `key`, `method`, `path`, `peer`, `header=name:value`, `tag=name:value`, `claim=name:value` |
+//! | `/observe` | how far a policy that is only observed agrees with what is done without it; `null` where nothing was observed | `service` |
 //! | `/decisions` | a bounded sample of the calls | `service` |
 //! | `/changes` | the last changes of the membership and the ring | `service` |
 //! | `/hot-keys` | the keys that come most often, as hashes | `service` |
 //! | `/metrics` | what [`Admin::with_metrics`] gives | |
 //! | `/healthz` | 200 while every balancer can serve, else 503 with the reasons | |
 //!
-//! Each JSON document has a field `"ringfence": 1`, the version of its form: fields may be added to it, none is taken away.
+//! A parameter that a path does not take is answered 400. Each JSON document but the dump has a field `"ringfence": 1`, the version of its form: fields may be added to it, none is taken away.
 //!
 //! # Guarantees
 //! | what | how |
@@ -48,7 +50,7 @@
 //! | nothing can be changed | `GET` and `HEAD` alone; all else is answered 405 |
 //! | no keys of users | decisions and hot keys have hashes; a key that is explained is told only to who asked |
 //! | no values of tags | unless [`Admin::with_tags`] asks for them, nor fingerprints of rings that follow from a tenant's name; version, zone and region of an instance are shown |
-//! | bounded answers | at most 1,000 instances, 256 pools and routes, 720 slices of a ring; what was left out is said in `truncated` |
+//! | bounded answers | but for the dump, which is whole: at most 1,000 instances, 256 pools and routes, 720 slices of a ring; what was left out is said in `truncated` |
 //! | no foreign site can read it | no CORS, and [`Admin::serve`] refuses foreign `Host` headers (DNS rebinding) |
 //! | no foreign text becomes markup | the page sets text alone, and its Content-Security-Policy allows no script but its own, by hash |
 
@@ -58,6 +60,7 @@ mod mounted;
 mod page;
 mod query;
 mod respond;
+mod routes;
 mod serve;
 mod service;
 

@@ -2,16 +2,31 @@
 
 use std::borrow::Cow;
 
-/// Most parameters that are read of a query; the rest is as if it were not there.
-const MAX_PARAMETERS: usize = 128;
-
 /// The parameters of one request, percent-decoded.
-pub(crate) struct Query<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+pub(crate) struct Query<'a> {
+    pairs: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    /// There are more than are read.
+    is_cut: bool,
+}
 
 impl<'a> Query<'a> {
+    /// Most parameters that are read of a query.
+    pub(crate) const MAX_PARAMETERS: usize = 128;
+
     pub(crate) fn of(query: Option<&'a str>) -> Self {
-        let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
-        Self(pairs.take(MAX_PARAMETERS).collect())
+        let mut parsed = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+        let pairs = parsed.by_ref().take(Self::MAX_PARAMETERS).collect();
+        let is_cut = parsed.next().is_some();
+        Self { pairs, is_cut }
+    }
+
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// The names of the parameters, as often as each is there.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.pairs.iter().map(|(name, _)| &**name)
     }
 
     /// The first value of a parameter; empty ones count.
@@ -21,7 +36,7 @@ impl<'a> Query<'a> {
 
     /// All values of a parameter.
     pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
-        let pairs = self.0.iter().filter(move |(known, _)| known == name);
+        let pairs = self.pairs.iter().filter(move |(known, _)| known == name);
         pairs.map(|(_, value)| &**value)
     }
 
@@ -61,8 +76,12 @@ mod tests {
 
     #[test]
     fn no_query_has_more_than_so_many_parameters() {
-        let text = "a=1&".repeat(MAX_PARAMETERS + 50);
-        assert_eq!(Query::of(Some(&text)).all("a").count(), MAX_PARAMETERS);
+        let most = Query::MAX_PARAMETERS;
+        for (count, is_cut) in [(most, false), (most + 1, true), (10 * most, true)] {
+            let text = "a=1&".repeat(count);
+            let query = Query::of(Some(&text));
+            assert_eq!((query.all("a").count(), query.is_cut()), (most, is_cut));
+        }
     }
 
     #[test]

@@ -45,6 +45,11 @@ pub(crate) fn json(status: StatusCode, service: Option<&str>, body: impl Seriali
     }
 }
 
+/// A document that has a form of its own.
+pub(crate) fn json_text(text: String) -> Answer {
+    answer(StatusCode::OK, JSON, text)
+}
+
 /// With a tag of the text, or 304 without a body where who asks has the text already.
 pub(crate) fn tagged_json(asked: &HeaderMap, service: &str, body: impl Serialize) -> Answer {
     let text = match written(Some(service), body) {

@@ -18,6 +18,7 @@ use crate::{
     page,
     query::Query,
     respond::{self, Answer},
+    routes::{Document, Known},
 };
 
 /// The service of an [`Admin`], to be mounted in a server: in hyper's as it is, in axum's router and so in tonic's with
@@ -67,20 +68,8 @@ impl AdminService {
         let Some(path) = path.strip_prefix(&*self.admin.prefix) else {
             return not_found();
         };
-        let known = match path {
-            "" | "/" => Known::Page,
-            "/state" => Known::State,
-            "/services" => Known::Services,
-            "/snapshot" => Known::Of(Document::Snapshot),
-            "/ring" => Known::Of(Document::Ring),
-            "/pools" => Known::Of(Document::Pools),
-            "/explain" => Known::Of(Document::Explain),
-            "/decisions" => Known::Of(Document::Decisions),
-            "/changes" => Known::Of(Document::Changes),
-            "/hot-keys" => Known::Of(Document::HotKeys),
-            "/metrics" => Known::Metrics,
-            "/healthz" => Known::Healthz,
-            _ => return not_found(),
+        let Some(known) = Known::at(path) else {
+            return not_found();
         };
         if !matches!(*method, Method::GET | Method::HEAD) {
             let mut refused = respond::problem(
@@ -92,6 +81,10 @@ impl AdminService {
             refused.headers_mut().insert(header::ALLOW, allowed);
             return refused;
         }
+        let query = Query::of(query);
+        if let Err(refused) = known.check(&query) {
+            return respond::problem(StatusCode::BAD_REQUEST, &refused, None);
+        }
         match known {
             Known::Page => page::answer(),
             Known::Services => {
@@ -100,8 +93,8 @@ impl AdminService {
             }
             Known::Metrics => self.metrics(),
             Known::Healthz => healthz(&self.admin.mounted),
-            Known::State => self.state(&Query::of(query), headers),
-            Known::Of(document) => self.document(document, &Query::of(query)),
+            Known::State => self.state(&query, headers),
+            Known::Of(document) => self.document(document, &query),
         }
     }
 
@@ -131,6 +124,11 @@ impl AdminService {
                 Some(view) => respond::json(ok, service, &*mounted.ring(view.whole_ring())),
                 None => no_view(),
             },
+            Document::Dump => match balancer.dump() {
+                Some(dump) => respond::json_text(dump.to_json()),
+                None => no_view(),
+            },
+            Document::Observe => respond::json(ok, service, documents::observe(&balancer)),
             Document::Pools => match documents::pools(&balancer, tags) {
                 Some(pools) => respond::json(ok, service, pools),
                 None => no_view(),
@@ -176,28 +174,6 @@ impl AdminService {
             ),
         }
     }
-}
-
-#[derive(Clone, Copy)]
-enum Known {
-    Page,
-    Services,
-    Metrics,
-    Healthz,
-    State,
-    Of(Document),
-}
-
-/// Documents of one balancer that is there.
-#[derive(Clone, Copy)]
-enum Document {
-    Snapshot,
-    Ring,
-    Pools,
-    Explain,
-    Decisions,
-    Changes,
-    HotKeys,
 }
 
 fn healthz(mounted: &[Arc<Mounted>]) -> Answer {

@@ -9,7 +9,6 @@ use tokio::{
     runtime::Handle,
     sync::{oneshot, watch},
 };
-use tracing::Instrument;
 
 use crate::{
     Balancer, BalancerConfig, BuildError, CompiledPolicy, ConfigError, HealthCheckConfig, Observer,
@@ -241,7 +240,6 @@ impl BalancerBuilder {
         if self.config.start_policy() == StartPolicy::UseDiskSnapshot {
             watch = watch.with_copy_at_once().map_err(BuildError::NoCopies)?;
         }
-        let span = tracing::info_span!("balancer", service = %self.service).or_current();
         let shared = Arc::new(Shared::new(
             self.service,
             self.config,
@@ -255,7 +253,13 @@ impl BalancerBuilder {
             self.observer.0,
         ));
         let reloader = self.policy_source.map(|(source, context)| {
-            Reloader::new(source, context, &watch, shared.policies.subscribe())
+            Reloader::new(
+                shared.service.clone(),
+                source,
+                context,
+                &watch,
+                shared.policies.subscribe(),
+            )
         });
         let mut supervisor = Supervisor::new(self.discovery, shared.service.clone(), watch);
         if let Some(probe) = self.loss_probe {
@@ -263,10 +267,12 @@ impl BalancerBuilder {
         }
         let checks = self
             .health_check
-            .map(|(probe, config)| Checks::new(probe, config));
+            .map(|(probe, config)| Checks::new(shared.service.clone(), probe, config));
         let (sender, answered) = watch::channel(false);
         let outlier = *shared.config.outlier();
-        let prober = self.probe.map(|probe| Prober::new(probe, outlier));
+        let prober = self
+            .probe
+            .map(|probe| Prober::new(shared.service.clone(), probe, outlier));
         let task = Task::new(Arc::clone(&shared), supervisor, reloader, prober, sender)
             .with_warm_up(self.warm_up)
             .with_checks(checks);
@@ -277,7 +283,7 @@ impl BalancerBuilder {
             let _ = begun.await;
             task.run().await;
         };
-        let task = runtime.spawn(run.instrument(span)).abort_handle();
+        let task = runtime.spawn(run).abort_handle();
         let balancer = Balancer {
             guard: Arc::new(TaskGuard::new(shared, task, answered)),
         };

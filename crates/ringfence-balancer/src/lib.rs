@@ -124,7 +124,7 @@ pub use self::{
     status::{BalancerCounters, Status},
     telemetry::{
         BalancerEvent, CallEnd, CallObserver, CallOutcome, CallRecord, Change, DecisionSample,
-        HotKeyStatus, HotKeys, InstanceStatus, Observer, PoolLabel, RingShares,
+        HotKeyStatus, HotKeys, InstanceState, InstanceStatus, Observer, PoolLabel, RingShares,
     },
     warm_up::WarmUp,
     weak::WeakBalancer,

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use ringfence_core::clip;
 use ringfence_discovery::{
-    DiscoveryError, Document, DocumentSource, DocumentWatch, Revision, WatchConfig,
+    DiscoveryError, Document, DocumentSource, DocumentWatch, Revision, ServiceKey, WatchConfig,
 };
 use ringfence_policy::{CompiledPolicy, PolicyContext, PolicyDocument, PolicyError};
 use tokio::{
@@ -84,6 +84,7 @@ struct Judging {
 }
 
 pub(crate) struct Reloader {
+    service: ServiceKey,
     watch: DocumentWatch,
     context: PolicyContext,
     judging: Option<Judging>,
@@ -102,12 +103,14 @@ pub(crate) struct Reloader {
 
 impl Reloader {
     pub(crate) fn new(
+        service: ServiceKey,
         source: Arc<dyn DocumentSource>,
         context: PolicyContext,
         config: &WatchConfig,
         policies: watch::Receiver<Option<Arc<CompiledPolicy>>>,
     ) -> Self {
         Self {
+            service,
             status: PolicySourceStatus {
                 source: source.name().into(),
                 document: clip(&source.document()).into(),
@@ -155,7 +158,7 @@ impl Reloader {
                 () = sleep_until(at) => {
                     let PolicySourceStatus { source, document, .. } = &self.status;
                     let stays = self.stays();
-                    warn!(%source, %document, "the policy's source says nothing yet and is not waited for; {stays}");
+                    warn!(service = %self.service, %source, %document, "the policy's source says nothing yet and is not waited for; {stays}");
                     self.first_word_by = None;
                     return None;
                 }
@@ -183,7 +186,7 @@ impl Reloader {
             let PolicySourceStatus {
                 source, document, ..
             } = &self.status;
-            info!(%source, %document, "the policy's source is read again");
+            info!(service = %self.service, %source, %document, "the policy's source is read again");
             self.status.fault = self.fault.clone();
         }
         if self.judged.as_ref() == Some(&document.content) {
@@ -214,7 +217,7 @@ impl Reloader {
                 let PolicySourceStatus {
                     source, document, ..
                 } = &self.status;
-                info!(%source, %document, revision, "a new policy was read");
+                info!(service = %self.service, %source, %document, revision, "a new policy was read");
                 Some(policy)
             }
             Err(fault) => {
@@ -231,7 +234,7 @@ impl Reloader {
                 source, document, ..
             } = &self.status;
             let stays = self.stays();
-            warn!(%source, %document, %fault, "the policy's document is not used; {stays}");
+            warn!(service = %self.service, %source, %document, %fault, "the policy's document is not used; {stays}");
         }
         self.fault = Some(fault);
         self.status.fault = self.fault.clone();
@@ -243,7 +246,7 @@ impl Reloader {
         if self.is_news(error.to_string()) {
             let document = &self.status.document;
             let stays = self.stays();
-            warn!(%document, %error, "the policy's source cannot be read; {stays}");
+            warn!(service = %self.service, %document, %error, "the policy's source cannot be read; {stays}");
         }
         self.status.fault = None;
         self.status.read_error = Some(Arc::new(error));

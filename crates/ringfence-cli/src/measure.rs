@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringfence_core::{HashAlgorithm, Instance, KeyShare, Ring};
+use ringfence_core::{Evenness, HashAlgorithm, Instance, KeyShare, Ring, weight_shares};
 
 use crate::{input::generated, progress::Progress};
 
@@ -51,18 +51,11 @@ impl Shares {
         let exact = ring.shares();
         let is_exact = exact.is_some();
         let shares = exact.unwrap_or_else(|| {
-            let mut counts = vec![0_u128; ring.member_count()];
-            for number in 0..sample {
+            let keys = (0..sample).map(|number| {
                 step();
-                let key = generated(0, number);
-                let owner = ring.owner(ring.config().hash_key(key.as_bytes()));
-                let count = owner.and_then(|member| counts.get_mut(member as usize));
-                if let Some(count) = count {
-                    *count += 1;
-                }
-            }
-            let share = |count| KeyShare::new(count, sample.into());
-            counts.into_iter().map(share).collect()
+                generated(0, number)
+            });
+            KeyShare::sampled(ring, keys)
         });
         let share = |(member, share): (u32, KeyShare)| {
             let id = ring.member_id(member)?;
@@ -84,12 +77,9 @@ pub(crate) fn expected<'a>(
     instances: impl IntoIterator<Item = &'a Instance>,
 ) -> BTreeMap<&'a str, f64> {
     let takers = instances.into_iter().filter(|i| i.takes_traffic());
-    let weights: Vec<_> = takers
-        .map(|i| (i.id().as_str(), i.weight().get()))
-        .collect();
-    let total: f64 = weights.iter().map(|(_, weight)| f64::from(*weight)).sum();
-    let share = |(id, weight)| (id, f64::from(weight) / total);
-    weights.into_iter().map(share).collect()
+    let takers: Vec<&Instance> = takers.collect();
+    let ids = takers.iter().map(|instance| instance.id().as_str());
+    ids.zip(weight_shares(takers.iter().copied())).collect()
 }
 
 /// What a change must move at least: what instances gain by their weights.
@@ -99,28 +89,10 @@ pub(crate) fn ideal(before: &[Instance], after: &[Instance]) -> f64 {
     expected(after).into_iter().map(gain).sum()
 }
 
-/// How far shares are from what the weights promise.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Evenness {
-    /// Standard deviation of share / expected share.
-    pub(crate) cv: f64,
-    /// The largest share / expected share.
-    pub(crate) max_over_mean: f64,
-}
-
-impl Evenness {
-    pub(crate) fn of(shares: &Shares, expected: &BTreeMap<&str, f64>) -> Self {
-        let relative: Vec<f64> = expected
-            .iter()
-            .map(|(id, expected)| shares.get(id) / expected)
-            .collect();
-        let count = f64::from(u32::try_from(relative.len()).unwrap_or(u32::MAX)).max(1.0);
-        let squares = relative.iter().map(|r| (r - 1.0) * (r - 1.0));
-        Self {
-            cv: (squares.sum::<f64>() / count).sqrt(),
-            max_over_mean: relative.iter().copied().fold(0.0, f64::max),
-        }
-    }
+/// How far the shares of those that are promised something are from it; nothing is even.
+pub(crate) fn evenness(shares: &Shares, expected: &BTreeMap<&str, f64>) -> Evenness {
+    let pairs = expected.iter().map(|(id, part)| (shares.get(id), *part));
+    Evenness::of(pairs).unwrap_or_default()
 }
 
 #[cfg(test)]

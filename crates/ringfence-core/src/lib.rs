@@ -37,6 +37,7 @@ mod clip;
 mod config_error;
 mod damping;
 mod did_you_mean;
+mod evenness;
 mod finding;
 mod health;
 mod hot_keys;
@@ -58,6 +59,7 @@ pub use self::{
     config_error::ConfigError,
     damping::{FlapDamper, FlapDampingConfig, FlapMember},
     did_you_mean::did_you_mean,
+    evenness::{Evenness, weight_shares},
     finding::{ConfigFinding, FindingRule, Severity},
     health::{CheckRecord, HealthCheckConfig},
     hot_keys::{HotKey, HotKeySketch, HotKeysConfig},
@@ -72,9 +74,9 @@ pub use self::{
         MigrationConfig, MigrationProgress, MovedRange, MovementWindow, RingDiff, WithoutRanges,
     },
     outlier::{
-        EjectionCause, EjectionState, FailurePercentageConfig, MemberTally, OutlierConfig,
-        OutlierDecision, OutlierDetector, OutlierEvent, Refusal, ReturnCause, SuccessRateConfig,
-        Suspicion,
+        EjectionCause, EjectionState, EjectionTerm, FailurePercentageConfig, MemberTally,
+        OutlierConfig, OutlierDecision, OutlierDetector, OutlierEvent, Refusal, ReturnCause,
+        SuccessRateConfig, Suspicion,
     },
     pool::{Attribute, Match, Pool, PoolSpec, Selector, Shard, name_seed},
     retry_budget::{RetryBudget, RetryBudgetConfig},

@@ -19,7 +19,12 @@ pub struct Family {
 impl Family {
     /// Whether the values of several balancers of one service add up.
     pub(crate) fn adds_up(&self) -> bool {
-        let things = [IN_FLIGHT.name, QUEUED.name, INSTANCE_IN_FLIGHT.name];
+        let things = [
+            IN_FLIGHT.name,
+            IN_FLIGHT_DEPARTED.name,
+            QUEUED.name,
+            INSTANCE_IN_FLIGHT.name,
+        ];
         self.kind == Kind::Counter || things.contains(&self.name)
     }
 }
@@ -50,215 +55,128 @@ pub fn families() -> impl Iterator<Item = &'static Family> {
 
 const SERVICE: &[&str] = &["service"];
 
-const fn family(
-    name: &'static str,
-    kind: Kind,
-    labels: &'static [&'static str],
-    help: &'static str,
-) -> Family {
-    Family {
-        name,
-        help,
-        kind,
-        labels,
-        optional: false,
-    }
-}
+const INSTANCE: &[&str] = &["service", "instance"];
 
-const fn optional(family: Family) -> Family {
-    Family {
-        optional: true,
-        ..family
-    }
-}
-
+/// Groups of families: a constant for each family, and one for the group.
 macro_rules! families {
-    ($($constant:ident = $name:literal, $kind:ident, $labels:expr, $help:literal;)*) => {
-        $(pub(crate) const $constant: Family = family($name, Kind::$kind, $labels, $help);)*
-    };
+    ($(
+        $(#[$about:meta])*
+        $group:ident, optional: $optional:literal {
+            $($constant:ident = $name:literal, $kind:ident, $labels:expr, $help:literal;)*
+        }
+    )*) => {$(
+        $(pub(crate) const $constant: Family = Family {
+            name: $name,
+            help: $help,
+            kind: Kind::$kind,
+            labels: $labels,
+            optional: $optional,
+        };)*
+
+        $(#[$about])*
+        pub(crate) const $group: &[Family] = &[$($constant),*];
+    )*};
 }
 
 families! {
-    REQUESTS = "ringfence_requests_total", Counter, &["service", "pool", "outcome"],
-        "Calls that are over, by the pool they went to (rule and stage) and by how they ended.";
-    DURATION = "ringfence_request_duration_seconds", Histogram, &["service", "pool"],
-        "Time of calls, from their begin to the end of the answer.";
-    IN_FLIGHT = "ringfence_in_flight", Gauge, SERVICE, "Attempts that are running at the instances of the list.";
-    PICKS = "ringfence_picks_total", Counter, SERVICE, "Choices of instances, failed ones included.";
-    PICKS_WITHOUT_KEY = "ringfence_picks_without_key_total", Counter, SERVICE,
-        "Choices without a key, or with one that is too long.";
-    PICKS_FAILED = "ringfence_picks_failed_total", Counter, &["service", "reason"],
-        "Choices that found nobody: no_instances, overloaded.";
-    PICKS_UNPREPARED = "ringfence_picks_unprepared_total", Counter, SERVICE,
-        "Choices whose pool had to be worked out for the request, as for the first one with new tags.";
-    FALLBACKS = "ringfence_fallbacks_total", Counter, &["service", "reason"],
-        "Choices that did not go where they would on a good day: stage (an earlier stage could not serve), spill (an earlier stage \
-         passed them on), overflow (the owner had too much in flight), panic (health was ignored).";
-    HOPS = "ringfence_hops_total", Counter, &["service", "outcome"],
-        "Further attempts that calls asked for: granted and denied by the retry budget, or free because no instance had seen the request.";
-    FAILURES = "ringfence_attempt_failures_total", Counter, &["service", "kind"],
-        "Attempts that failed: connect, timeout, reset, status.";
-    EJECTIONS = "ringfence_ejections_total", Counter, &["service", "cause"],
-        "Instances that outlier detection took out.";
-    EJECTIONS_REFUSED = "ringfence_ejections_refused_total", Counter, SERVICE,
-        "Instances that stayed although they failed, because of the limits of ejection.";
-    RING_POINTS = "ringfence_ring_points", Gauge, SERVICE, "Points of the ring of all instances, or entries of its table.";
-    RING_INSTANCES = "ringfence_ring_instances", Gauge, &["service", "state"],
-        "Instances of the service: all of them (known), those that requests may go to (usable), and those that are kept out.";
-    POOLS = "ringfence_pools", Gauge, &["service", "state"], "Pools that have a ring: all (prepared), and those that ignore health (panic).";
-    FINGERPRINT = "ringfence_ring_fingerprint_info", Gauge, &["service", "fingerprint"],
-        "Always 1; clients with the same fingerprint send equal keys to the same instances.";
-    ARC_SKEW = "ringfence_arc_skew_ratio", Gauge, SERVICE,
-        "The largest part of the key space that an instance owns, to what its weight asks for; 1 is even.";
-    SKEW = "ringfence_skew_ratio", Gauge, SERVICE,
-        "The largest part of the requests of the last while that a usable instance had, to what its weight asks for; 1 is even.";
-    MOVED = "ringfence_ring_moved_ratio", Gauge, SERVICE,
-        "Part of the key space that has another owner since the last change of the ring.";
-    MOVED_TOTAL = "ringfence_ring_moved_ratio_total", Counter, SERVICE,
-        "Sum of the parts of the key space that changes of the ring moved.";
-    CHANGES = "ringfence_instance_changes_total", Counter, &["service", "change"],
-        "Instances that came (added), went (removed), fell ill (health_lost) and recovered (health_regained), by the registry.";
-    BUILD = "ringfence_view_build_seconds", Histogram, SERVICE, "Time that it took to make a view.";
-    DELAY = "ringfence_update_delay_seconds", Histogram, SERVICE,
-        "Time from the registry's word of a change until requests follow it; waiting for further changes is part of it.";
-    EPOCH = "ringfence_view_epoch", Gauge, SERVICE, "Number of the view that requests read; 0 before the first.";
-    VIEWS = "ringfence_views_total", Counter, &["service", "outcome"],
-        "Views: published, discarded (finished too late), failed (the one before stays).";
-    AGE = "ringfence_snapshot_age_seconds", Gauge, SERVICE, "Time since the registry was last heard.";
-    STALE = "ringfence_stale", Gauge, SERVICE,
-        "1 while the registry has been out of contact for too long, or a copy from disk is in use; requests go on by what was known last.";
-    REGISTRY_ERRORS = "ringfence_registry_errors_total", Counter, &["service", "kind"], "Errors of the registry, of watches and of reads.";
-    RECORDS_REJECTED = "ringfence_registry_records_rejected_total", Counter, SERVICE,
-        "Records of the registry that are no instances and were left out.";
-    HELD = "ringfence_snapshots_held_total", Counter, &["service", "reason"],
-        "Lists of the registry that were held back until they were confirmed: empty, no_such_service, mass_loss.";
-    HOLDING = "ringfence_holding", Gauge, SERVICE, "1 while a list is held back.";
-    HOT_KEYS = "ringfence_hot_keys", Gauge, SERVICE, "Keys with a large part of the requests.";
-    HOTTEST_KEY = "ringfence_hottest_key_ratio", Gauge, SERVICE, "Part of the requests with a key that are of the most frequent one.";
-    AUDIT_LOST = "ringfence_audit_lost_total", Counter, SERVICE, "Audit events that were lost, because their sink was too slow.";
-    POLICIES = "ringfence_policies_total", Counter, &["service", "outcome"], "Policies that were applied, and that could not be (failed).";
-    QUEUED = "ringfence_queued", Gauge, SERVICE, "Calls that wait for a place among those in flight.";
-    UP = "ringfence_up", Gauge, SERVICE, "1 while the balancer's task runs and there is a view.";
+    /// Those that are always there.
+    ALL, optional: false {
+        REQUESTS = "ringfence_requests_total", Counter, &["service", "pool", "outcome"],
+            "Calls that are over, by the pool they went to (rule and stage) and by how they ended.";
+        DURATION = "ringfence_request_duration_seconds", Histogram, &["service", "pool"],
+            "Time of calls, from their begin to the end of the answer.";
+        IN_FLIGHT = "ringfence_in_flight", Gauge, SERVICE, "Attempts that are running, those at instances that left the list included.";
+        IN_FLIGHT_DEPARTED = "ringfence_in_flight_departed", Gauge, SERVICE,
+            "Those of the attempts that are running that are at instances that left the list.";
+        PICKS = "ringfence_picks_total", Counter, SERVICE, "Choices of instances, failed ones included.";
+        PICKS_WITHOUT_KEY = "ringfence_picks_without_key_total", Counter, SERVICE,
+            "Choices without a key, or with one that is too long.";
+        PICKS_FAILED = "ringfence_picks_failed_total", Counter, &["service", "reason"],
+            "Choices that found nobody: no_instances, overloaded.";
+        PICKS_UNPREPARED = "ringfence_picks_unprepared_total", Counter, SERVICE,
+            "Choices whose pool had to be worked out for the request, as for the first one with new tags.";
+        FALLBACKS = "ringfence_fallbacks_total", Counter, &["service", "reason"],
+            "Choices that did not go where they would on a good day: stage (an earlier stage could not serve), spill (an earlier stage \
+             passed them on), overflow (the owner had too much in flight), panic (health was ignored).";
+        HOPS = "ringfence_hops_total", Counter, &["service", "outcome"],
+            "Further attempts that calls asked for: granted and denied by the retry budget, or free because no instance had seen the request.";
+        FAILURES = "ringfence_attempt_failures_total", Counter, &["service", "kind"],
+            "Attempts that failed: connect, timeout, reset, status.";
+        EJECTIONS = "ringfence_ejections_total", Counter, &["service", "cause"],
+            "Instances that outlier detection took out.";
+        EJECTIONS_REFUSED = "ringfence_ejections_refused_total", Counter, SERVICE,
+            "Instances that stayed although they failed, because of the limits of ejection.";
+        RING_POINTS = "ringfence_ring_points", Gauge, SERVICE, "Points of the ring of all instances, or entries of its table.";
+        RING_INSTANCES = "ringfence_ring_instances", Gauge, &["service", "state"],
+            "Instances of the service, each in one state: usable, or the first of disabled, drained, unhealthy, ejected, fails_checks, \
+             unchecked, damped, warming, absent that fits.";
+        RING_INSTANCES_REDUCED = "ringfence_ring_instances_reduced", Gauge, &["service", "why"],
+            "Usable instances that get fewer requests than their weight asks for: on_trial after an ejection, or else starting_slowly.";
+        POOLS = "ringfence_pools", Gauge, &["service", "state"], "Pools that have a ring: all (prepared), and those that ignore health (panic).";
+        FINGERPRINT = "ringfence_ring_fingerprint_info", Gauge, &["service", "fingerprint"],
+            "Always 1; clients with the same fingerprint send equal keys to the same instances.";
+        ARC_SKEW = "ringfence_arc_skew_ratio", Gauge, SERVICE,
+            "The largest part of the key space that an instance owns, to what its weight asks for; 1 is even.";
+        SKEW = "ringfence_skew_ratio", Gauge, SERVICE,
+            "The largest part of the requests of the last while that a usable instance had, to what its weight asks for; 1 is even.";
+        MOVED = "ringfence_ring_moved_ratio", Gauge, SERVICE,
+            "Part of the key space that has another owner since the last change of the ring.";
+        MOVED_TOTAL = "ringfence_ring_moved_ratio_total", Counter, SERVICE,
+            "Sum of the parts of the key space that changes of the ring moved.";
+        CHANGES = "ringfence_instance_changes_total", Counter, &["service", "change"],
+            "Instances that came (added), went (removed), fell ill (health_lost) and recovered (health_regained), by the registry.";
+        BUILD = "ringfence_view_build_seconds", Histogram, SERVICE, "Time that it took to make a view.";
+        DELAY = "ringfence_update_delay_seconds", Histogram, SERVICE,
+            "Time from the registry's word of a change until requests follow it; waiting for further changes is part of it.";
+        EPOCH = "ringfence_view_epoch", Gauge, SERVICE, "Number of the view that requests read; 0 before the first.";
+        VIEWS = "ringfence_views_total", Counter, &["service", "outcome"],
+            "Views: published, discarded (finished too late), failed (the one before stays).";
+        AGE = "ringfence_snapshot_age_seconds", Gauge, SERVICE, "Time since the registry was last heard.";
+        STALE = "ringfence_stale", Gauge, SERVICE,
+            "1 while the registry has been out of contact for too long, or a copy from disk is in use; requests go on by what was known last.";
+        REGISTRY_ERRORS = "ringfence_registry_errors_total", Counter, &["service", "kind"], "Errors of the registry, of watches and of reads.";
+        RECORDS_REJECTED = "ringfence_registry_records_rejected_total", Counter, SERVICE,
+            "Records of the registry that are no instances and were left out.";
+        HELD = "ringfence_snapshots_held_total", Counter, &["service", "reason"],
+            "Lists of the registry that were held back until they were confirmed: empty, no_such_service, mass_loss.";
+        HOLDING = "ringfence_holding", Gauge, SERVICE, "1 while a list is held back.";
+        HOT_KEYS = "ringfence_hot_keys", Gauge, SERVICE, "Keys with a large part of the requests.";
+        HOTTEST_KEY = "ringfence_hottest_key_ratio", Gauge, SERVICE, "Part of the requests with a key that are of the most frequent one.";
+        AUDIT_LOST = "ringfence_audit_lost_total", Counter, SERVICE, "Audit events that were lost, because their sink was too slow.";
+        POLICIES = "ringfence_policies_total", Counter, &["service", "outcome"],
+            "Policies that were applied, and that failed: documents that are no policy, and policies that could not be applied.";
+        QUEUED = "ringfence_queued", Gauge, SERVICE, "Calls that wait for a place among those in flight.";
+        UP = "ringfence_up", Gauge, SERVICE, "1 while the balancer's task runs and there is a view.";
+    }
+
+    /// Those of single instances.
+    INSTANCES, optional: true {
+        INSTANCE_ATTEMPTS = "ringfence_instance_attempts_total", Counter, INSTANCE,
+            "Attempts at the instance since it came.";
+        INSTANCE_FAILURES = "ringfence_instance_attempt_failures_total", Counter, INSTANCE,
+            "Attempts at the instance that failed.";
+        INSTANCE_IN_FLIGHT = "ringfence_instance_in_flight", Gauge, INSTANCE,
+            "Attempts that are running at the instance.";
+        INSTANCE_USABLE = "ringfence_instance_usable", Gauge, INSTANCE,
+            "1 while requests may go to the instance.";
+        INSTANCE_SHARE = "ringfence_instance_ring_share_ratio", Gauge, INSTANCE,
+            "Part of the key space that the instance owns.";
+        INSTANCE_LOAD = "ringfence_instance_load_ratio", Gauge, INSTANCE,
+            "Part of the requests of the last while that the instance had.";
+        INSTANCES_OMITTED = "ringfence_instances_omitted", Gauge, SERVICE,
+            "Instances that have no series of their own, because there are too many.";
+    }
+
+    /// Other names for some, as dashboards of before may have them.
+    ALIASES, optional: true {
+        RING_SIZE = "ring_size", Gauge, SERVICE,
+            "As ringfence_ring_points.";
+        SKEW_RATIO = "skew_ratio", Gauge, SERVICE,
+            "As ringfence_skew_ratio.";
+        MIGRATION_DURATION = "migration_duration", Histogram, &["service", "status"],
+            "Seconds from the registry's word of a change that moves keys until requests follow it. Its status is always ok: what failed has no duration, see ringfence_views_total.";
+    }
 }
-
-/// Those that are always there.
-pub(crate) const ALL: &[Family] = &[
-    REQUESTS,
-    DURATION,
-    IN_FLIGHT,
-    PICKS,
-    PICKS_WITHOUT_KEY,
-    PICKS_FAILED,
-    PICKS_UNPREPARED,
-    FALLBACKS,
-    HOPS,
-    FAILURES,
-    EJECTIONS,
-    EJECTIONS_REFUSED,
-    RING_POINTS,
-    RING_INSTANCES,
-    POOLS,
-    FINGERPRINT,
-    ARC_SKEW,
-    SKEW,
-    MOVED,
-    MOVED_TOTAL,
-    CHANGES,
-    BUILD,
-    DELAY,
-    EPOCH,
-    VIEWS,
-    AGE,
-    STALE,
-    REGISTRY_ERRORS,
-    RECORDS_REJECTED,
-    HELD,
-    HOLDING,
-    HOT_KEYS,
-    HOTTEST_KEY,
-    AUDIT_LOST,
-    POLICIES,
-    QUEUED,
-    UP,
-];
-
-const INSTANCE: &[&str] = &["service", "instance"];
-
-pub(crate) const INSTANCE_ATTEMPTS: Family = optional(family(
-    "ringfence_instance_attempts_total",
-    Kind::Counter,
-    INSTANCE,
-    "Attempts at the instance since it came.",
-));
-pub(crate) const INSTANCE_FAILURES: Family = optional(family(
-    "ringfence_instance_attempt_failures_total",
-    Kind::Counter,
-    INSTANCE,
-    "Attempts at the instance that failed.",
-));
-pub(crate) const INSTANCE_IN_FLIGHT: Family = optional(family(
-    "ringfence_instance_in_flight",
-    Kind::Gauge,
-    INSTANCE,
-    "Attempts that are running at the instance.",
-));
-pub(crate) const INSTANCE_USABLE: Family = optional(family(
-    "ringfence_instance_usable",
-    Kind::Gauge,
-    INSTANCE,
-    "1 while requests may go to the instance.",
-));
-pub(crate) const INSTANCE_SHARE: Family = optional(family(
-    "ringfence_instance_ring_share_ratio",
-    Kind::Gauge,
-    INSTANCE,
-    "Part of the key space that the instance owns.",
-));
-pub(crate) const INSTANCE_LOAD: Family = optional(family(
-    "ringfence_instance_load_ratio",
-    Kind::Gauge,
-    INSTANCE,
-    "Part of the requests of the last while that the instance had.",
-));
-pub(crate) const INSTANCES_OMITTED: Family = optional(family(
-    "ringfence_instances_omitted",
-    Kind::Gauge,
-    SERVICE,
-    "Instances that have no series of their own, because there are too many.",
-));
-
-/// Those of single instances.
-pub(crate) const INSTANCES: &[Family] = &[
-    INSTANCE_ATTEMPTS,
-    INSTANCE_FAILURES,
-    INSTANCE_IN_FLIGHT,
-    INSTANCE_USABLE,
-    INSTANCE_SHARE,
-    INSTANCE_LOAD,
-    INSTANCES_OMITTED,
-];
-
-pub(crate) const RING_SIZE: Family = optional(family(
-    "ring_size",
-    Kind::Gauge,
-    SERVICE,
-    "As ringfence_ring_points.",
-));
-pub(crate) const SKEW_RATIO: Family = optional(family(
-    "skew_ratio",
-    Kind::Gauge,
-    SERVICE,
-    "As ringfence_skew_ratio.",
-));
-pub(crate) const MIGRATION_DURATION: Family = optional(family(
-    "migration_duration",
-    Kind::Histogram,
-    &["service", "status"],
-    "Seconds from the registry's word of a change that moves keys until requests follow it. Its status is always ok: what failed has no duration, see ringfence_views_total.",
-));
-
-/// Other names for some, as dashboards of before may have them.
-pub(crate) const ALIASES: &[Family] = &[RING_SIZE, SKEW_RATIO, MIGRATION_DURATION];
 
 #[cfg(test)]
 mod tests {

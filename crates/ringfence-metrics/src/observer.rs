@@ -52,7 +52,8 @@ struct Service {
     balancers: Vec<Member>,
     /// Counters of those that are gone.
     before: Samples,
-    pools: Vec<PoolLabel>,
+    /// Of each label, how many balancers have it.
+    pools: BTreeMap<PoolLabel, usize>,
     forgotten: Arc<AtomicBool>,
 }
 
@@ -151,13 +152,8 @@ impl Events {
     fn forget(&self, name: &str, service: &Service) {
         service.forgotten.store(true, Ordering::Relaxed);
         // What was never counted has no series, which is no fault.
-        for pool in &service.pools {
-            let _ = self.duration.remove_label_values(&[name, pool.as_str()]);
-            for outcome in CallOutcome::ALL {
-                let _ = self
-                    .requests
-                    .remove_label_values(&[name, pool.as_str(), outcome.as_str()]);
-            }
+        for pool in service.pools.keys() {
+            self.forget_pool(name, pool);
         }
         let _ = self.build.remove_label_values(&[name]);
         let _ = self.delay.remove_label_values(&[name]);
@@ -168,12 +164,35 @@ impl Events {
         }
     }
 
+    fn forget_pool(&self, service: &str, pool: &PoolLabel) {
+        let _ = self.duration.remove_label_values(&[service, pool.as_str()]);
+        for outcome in CallOutcome::ALL {
+            let _ = self
+                .requests
+                .remove_label_values(&[service, pool.as_str(), outcome.as_str()]);
+        }
+    }
+
+    /// A balancer has given the label back.
+    pub(crate) fn pool_gone(&self, service: &str, pool: &PoolLabel) {
+        let mut services = self.services();
+        let Some(known) = services.get_mut(service) else {
+            return;
+        };
+        let Some(count) = known.pools.get_mut(pool) else {
+            return;
+        };
+        *count = count.saturating_sub(1);
+        if *count == 0 {
+            known.pools.remove(pool);
+            self.forget_pool(service, pool);
+        }
+    }
+
     pub(crate) fn pool(&self, service: String, pool: &PoolLabel) -> Arc<dyn CallObserver> {
         let mut services = self.services();
         let known = services.entry(service.clone()).or_default();
-        if !known.pools.contains(pool) {
-            known.pools.push(pool.clone());
-        }
+        *known.pools.entry(pool.clone()).or_default() += 1;
         Arc::new(PoolCalls {
             duration: self
                 .duration

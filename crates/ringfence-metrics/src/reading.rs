@@ -1,6 +1,6 @@
 //! From the state of a balancer to values.
 
-use ringfence_balancer::{Balancer, BalancerCounters, InstanceStatus, Status};
+use ringfence_balancer::{Balancer, BalancerCounters, InstanceState, InstanceStatus, Status};
 use ringfence_discovery::ErrorKind;
 
 use crate::{
@@ -24,10 +24,11 @@ pub(crate) fn read(balancer: &Balancer, extent: Extent, samples: &mut Samples) {
         samples,
     };
     reading.counters(&status.counters);
+    reading.policies(&status);
     reading.watch(&status);
     reading.membership(&status);
     let instances = balancer.instances();
-    reading.load(&instances);
+    reading.states(&instances);
     reading.ring(balancer, extent);
     if extent.instances > 0 {
         reading.each(&instances, extent.instances);
@@ -127,11 +128,19 @@ impl Reading<'_> {
                 ("failed", c.views_failed),
             ],
         );
+    }
+
+    fn policies(&mut self, status: &Status) {
+        let rejected = status
+            .policy_source
+            .as_ref()
+            .map_or(0, |source| source.rejected);
+        let counters = &status.counters;
         self.count_by(
             f::POLICIES,
             &[
-                ("applied", c.policies_applied),
-                ("failed", c.policies_failed),
+                ("applied", counters.policies_applied),
+                ("failed", counters.policies_failed.saturating_add(rejected)),
             ],
         );
     }
@@ -167,25 +176,12 @@ impl Reading<'_> {
 
     fn membership(&mut self, status: &Status) {
         self.number_by(
-            f::RING_INSTANCES,
-            &[
-                ("known", status.instances),
-                ("usable", status.usable),
-                ("ejected", status.ejected),
-                ("on_trial", status.on_trial),
-                ("failing_checks", status.failing_checks),
-                ("awaiting_check", status.awaiting_check),
-                ("damped", status.damped),
-                ("warming", status.warming),
-                ("starting_slowly", status.starting_slowly),
-            ],
-        );
-        self.number_by(
             f::POOLS,
             &[("prepared", status.pools), ("panic", status.pools_in_panic)],
         );
-        self.samples
-            .count(f::QUEUED, &[self.service], status.queued as u64);
+        self.count(f::QUEUED, status.queued as u64);
+        self.count(f::IN_FLIGHT, status.in_flight);
+        self.count(f::IN_FLIGHT_DEPARTED, status.in_flight_departed);
         #[expect(
             clippy::cast_precision_loss,
             reason = "Prometheus has no other numbers"
@@ -197,9 +193,29 @@ impl Reading<'_> {
         }
     }
 
-    fn load(&mut self, instances: &[InstanceStatus]) {
-        let in_flight = instances.iter().map(|status| status.in_flight).sum();
-        self.samples.count(f::IN_FLIGHT, &[self.service], in_flight);
+    fn states(&mut self, instances: &[InstanceStatus]) {
+        let count = |which: &dyn Fn(&InstanceStatus) -> bool| {
+            instances.iter().filter(|status| which(status)).count()
+        };
+        let states = InstanceState::ALL.map(|state| {
+            let number = count(&|status| status.state() == state);
+            (state.as_str(), number)
+        });
+        self.number_by(f::RING_INSTANCES, &states);
+        let starting = |status: &InstanceStatus| status.starting_slowly && !status.on_trial;
+        self.number_by(
+            f::RING_INSTANCES_REDUCED,
+            &[
+                (
+                    "on_trial",
+                    count(&|status| status.usable && status.on_trial),
+                ),
+                (
+                    "starting_slowly",
+                    count(&|status| status.usable && starting(status)),
+                ),
+            ],
+        );
     }
 
     fn ring(&mut self, balancer: &Balancer, extent: Extent) {

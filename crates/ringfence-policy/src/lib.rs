@@ -79,7 +79,7 @@ pub use self::{
         RingHash, RingHostOrder, RingSettings, RingSlots, RingVariant, Rule, TagFromHeader,
         TagMatch, TenantMode, Tenants, TextMatch, ZonePolicy,
     },
-    dry_run::{Cause, DryRun, Move, Place, SampleRequest, dry_run},
+    dry_run::{Cause, DryRun, Move, Place, SampleRequest, SampleRequestError, dry_run},
     dump::{Disagreement, DumpError, DumpedInstance, RingDump},
     error::PolicyError,
     evaluate::{Decides, Evaluation, GrayIn, GrayWhy, TrustedView},

@@ -1,11 +1,11 @@
 //! How one request would be decided.
 
-use std::net::IpAddr;
+use std::collections::BTreeMap;
 
-use http::{HeaderName, HeaderValue, Method, Request, Uri};
+use http::{HeaderName, HeaderValue, Request};
 use ringfence_balancer::{Balancer, Current};
-use ringfence_core::{Attribute, PlanId, RequestTags, TagValues, View};
-use ringfence_policy::{Explanation, PeerAddress, RequestHead, RoutingKey, VerifiedClaims};
+use ringfence_core::{PlanId, RequestTags, TagValues, View};
+use ringfence_policy::{Explanation, RequestHead, SampleRequest};
 use serde::Serialize;
 
 use super::condition;
@@ -38,19 +38,20 @@ impl Explain {
     /// # Errors
     /// What is wrong with it, for people.
     pub(crate) fn of(query: &Query<'_>) -> Result<Self, String> {
-        let mut request = Request::new(());
-        if let Some(method) = query.get("method").filter(|method| !method.is_empty()) {
-            let method = Method::from_bytes(method.as_bytes());
-            *request.method_mut() = method.map_err(|_| "`method` is no method of HTTP")?;
-        }
-        if let Some(path) = query.get("path").filter(|path| !path.is_empty()) {
-            let refused = || "`path` must be a path such as /cart?page=2".to_owned();
-            let path: Uri = path.parse().map_err(|_| refused())?;
-            if !path.path().starts_with('/') {
-                return Err(refused());
-            }
-            *request.uri_mut() = path;
-        }
+        let given = |name| query.get(name).filter(|value| !value.is_empty());
+        let peer = given("peer").map(str::parse).transpose();
+        let default = SampleRequest::default();
+        let sample = SampleRequest {
+            method: given("method").map_or(default.method, str::to_owned),
+            path: given("path").map_or(default.path, str::to_owned),
+            key: given("key").map(str::to_owned),
+            tags: owned(pairs(query, "tag")?),
+            claims: owned(pairs(query, "claim")?),
+            peer: peer.map_err(|_| "`peer` is no IP address")?,
+            ..SampleRequest::default()
+        };
+        let mut request = sample.to_request().map_err(|error| error.to_string())?;
+        // One may be there several times, which a sample cannot say.
         for (name, value) in pairs(query, "header")? {
             let name = HeaderName::from_bytes(name.as_bytes())
                 .map_err(|_| "`header` has a name that no header can have")?;
@@ -62,29 +63,9 @@ impl Explain {
                 .try_append(name, value)
                 .map_err(|_| "there are too many headers")?;
         }
-        let mut tags = RequestTags::new();
-        for (name, value) in pairs(query, "tag")? {
-            tags = tags.with(attribute(name), value);
-        }
-        let extensions = request.extensions_mut();
-        if !tags.is_empty() {
-            extensions.insert(tags);
-        }
-        let claims = pairs(query, "claim")?;
-        if !claims.is_empty() {
-            extensions.insert(claims.into_iter().collect::<VerifiedClaims>());
-        }
-        if let Some(peer) = query.get("peer").filter(|peer| !peer.is_empty()) {
-            let peer: IpAddr = peer.parse().map_err(|_| "`peer` is no IP address")?;
-            extensions.insert(PeerAddress::new(peer));
-        }
-        let key = query.get("key").filter(|key| !key.is_empty());
-        if let Some(key) = key {
-            extensions.insert(RoutingKey::copy_from(key));
-        }
         Ok(Self {
             request,
-            has_key: key.is_some(),
+            has_key: sample.key.is_some(),
         })
     }
 
@@ -117,13 +98,11 @@ fn pairs<'q>(query: &'q Query<'_>, name: &str) -> Result<Vec<(&'q str, &'q str)>
     query.pairs(name).map_err(malformed)
 }
 
-fn attribute(name: &str) -> Attribute {
-    match name {
-        "version" => Attribute::Version,
-        "zone" => Attribute::Zone,
-        "region" => Attribute::Region,
-        tag => Attribute::tag(tag),
-    }
+fn owned(pairs: Vec<(&str, &str)>) -> BTreeMap<String, String> {
+    let pairs = pairs.into_iter();
+    pairs
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
 }
 
 /// Where the rule has its key from, as it was not from the one that was asked about.

@@ -1,7 +1,7 @@
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Instant};
 
-use ringfence_balancer::InstanceStatus;
-use ringfence_core::Absence;
+use ringfence_balancer::{InstanceState, InstanceStatus};
+use ringfence_core::EjectionTerm;
 use serde::Serialize;
 
 /// An instance with its state and its load.
@@ -17,9 +17,12 @@ pub(super) struct InstanceRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     region: Option<String>,
     weight: u32,
-    state: State,
+    state: &'static str,
     /// The state in words.
     why: &'static str,
+    /// Also while a stronger reason keeps it out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ejection: Option<Ejection>,
     in_flight: u64,
     /// Attempts since it came, and those of them that failed.
     requests: u64,
@@ -32,70 +35,54 @@ pub(super) struct InstanceRow {
     tags: Option<BTreeMap<String, String>>,
 }
 
-/// What an instance is good for now, the strongest reason first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum State {
-    Disabled,
-    Drained,
-    Unhealthy,
-    Ejected,
-    FailsChecks,
-    Unchecked,
-    Damped,
-    Warming,
-    Absent,
-    OnTrial,
-    Usable,
+/// Why it is out, and for how long.
+#[derive(Debug, Serialize)]
+struct Ejection {
+    cause: &'static str,
+    /// Until it may come back at the latest.
+    seconds_left: u64,
+    /// Ejections in a row, this one included.
+    times: u32,
 }
 
-impl State {
-    fn of(status: &InstanceStatus) -> Self {
-        let instance = &status.instance;
-        if !instance.is_enabled() {
-            return Self::Disabled;
-        }
-        if instance.weight().get() == 0 {
-            return Self::Drained;
-        }
-        if !instance.is_healthy() {
-            return Self::Unhealthy;
-        }
-        match status.absence {
-            Some(Absence::Ejected) => Self::Ejected,
-            Some(Absence::FailsChecks) => Self::FailsChecks,
-            Some(Absence::Unchecked) => Self::Unchecked,
-            Some(Absence::Damped) => Self::Damped,
-            Some(Absence::Warming) => Self::Warming,
-            Some(_) => Self::Absent,
-            None if status.on_trial => Self::OnTrial,
-            None => Self::Usable,
-        }
+/// The state of an instance; of those that are usable, one on trial has a word of its own.
+fn state_of(status: &InstanceStatus) -> (&'static str, &'static str) {
+    let state = status.state();
+    if state == InstanceState::Usable && status.on_trial {
+        let why = "came back from an ejection, and gets few requests until it has proven itself";
+        return ("on_trial", why);
     }
+    let why = match state {
+        InstanceState::Disabled => "switched off in the registry",
+        InstanceState::Drained => "has the weight 0, so it owns no keys",
+        InstanceState::Unhealthy => "the registry says that it is not healthy",
+        InstanceState::Ejected => "kept failing, and is out for a time",
+        InstanceState::FailsChecks => "does not pass its health checks",
+        InstanceState::Unchecked => "is new, and has not passed a health check yet",
+        InstanceState::Damped => "came and went too often",
+        InstanceState::Warming => "is new, and its connections are being made",
+        InstanceState::Usable => "takes requests",
+        _ => "is kept out",
+    };
+    (state.as_str(), why)
+}
 
-    fn why(self) -> &'static str {
-        match self {
-            Self::Disabled => "switched off in the registry",
-            Self::Drained => "has the weight 0, so it owns no keys",
-            Self::Unhealthy => "the registry says that it is not healthy",
-            Self::Ejected => "kept failing, and is out for a time",
-            Self::FailsChecks => "does not pass its health checks",
-            Self::Unchecked => "is new, and has not passed a health check yet",
-            Self::Damped => "came and went too often",
-            Self::Warming => "is new, and its connections are being made",
-            Self::Absent => "is kept out",
-            Self::OnTrial => {
-                "came back from an ejection, and gets few requests until it has proven itself"
-            }
-            Self::Usable => "takes requests",
+impl Ejection {
+    fn of(term: &EjectionTerm, now: Instant) -> Self {
+        let left = term.until.saturating_duration_since(now);
+        Self {
+            cause: term.cause.as_str(),
+            // What is left of a second counts as one: at zero it is back.
+            seconds_left: left.as_secs() + u64::from(left.subsec_nanos() > 0),
+            times: term.times,
         }
     }
 }
 
 impl InstanceRow {
-    pub(super) fn of(status: &InstanceStatus, show_tags: bool) -> Self {
+    pub(super) fn of(status: &InstanceStatus, show_tags: bool, now: Instant) -> Self {
         let instance = &status.instance;
-        let state = State::of(status);
+        let (state, why) = state_of(status);
         let owned = |text: Option<&str>| text.map(ToOwned::to_owned);
         let tags = instance
             .tags()
@@ -110,7 +97,8 @@ impl InstanceRow {
             region: owned(instance.region()),
             weight: instance.weight().get(),
             state,
-            why: state.why(),
+            why,
+            ejection: status.ejection.map(|term| Ejection::of(&term, now)),
             in_flight: status.in_flight,
             requests: status.requests,
             failures: status.failures,

@@ -6,6 +6,8 @@ mod condition;
 mod explain;
 mod health;
 mod instance;
+mod observe;
+mod policy;
 mod pools;
 mod ring;
 mod snapshot;
@@ -18,6 +20,7 @@ pub(crate) use self::{
     changes::changes,
     explain::{Explain, ExplainError},
     health::{healthz, services},
+    observe::observe,
     pools::pools,
     ring::RingDocument,
     snapshot::snapshot,

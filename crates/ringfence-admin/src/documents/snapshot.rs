@@ -3,7 +3,7 @@
 use ringfence_balancer::{Balancer, BalancerCounters, Status};
 use serde::Serialize;
 
-use super::{MAX_INSTANCES, instance::InstanceRow};
+use super::{MAX_INSTANCES, instance::InstanceRow, policy::Policy};
 
 /// The instances with their state, and what is told of the service.
 #[derive(Debug, Serialize)]
@@ -37,14 +37,6 @@ struct Registry {
     error: Option<String>,
     /// Records that could not be read.
     rejected: usize,
-}
-
-#[derive(Debug, Serialize)]
-struct Policy {
-    /// Fingerprint of the policy in force.
-    fingerprint: Option<String>,
-    on: bool,
-    rules: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -83,10 +75,10 @@ struct Counters {
 
 pub(crate) fn snapshot(balancer: &Balancer, show_tags: bool) -> SnapshotDocument {
     let status = balancer.status();
+    let now = tokio::time::Instant::now().into_std();
     let view = balancer.view();
     let all = balancer.instances();
     let rows = all.iter().take(MAX_INSTANCES);
-    let policy = balancer.policy();
     SnapshotDocument {
         epoch: status.epoch,
         fingerprint: status
@@ -95,18 +87,12 @@ pub(crate) fn snapshot(balancer: &Balancer, show_tags: bool) -> SnapshotDocument
         algorithm: view.map(|view| view.config().ring().algorithm().as_str()),
         moved_share: status.moved_share.map(ringfence_core::KeyShare::as_f64),
         registry: Registry::of(&status),
-        policy: Policy {
-            fingerprint: policy
-                .as_ref()
-                .map(|policy| format!("{:016x}", policy.fingerprint())),
-            on: balancer.is_policy_on(),
-            rules: policy.map_or(0, |policy| policy.document().rules.len()),
-        },
+        policy: Policy::of(balancer, status.policy_source.as_ref()),
         counts: Counts::of(&status),
         counters: Counters::of(&status.counters),
         truncated: all.len() > MAX_INSTANCES,
         instances: rows
-            .map(|status| InstanceRow::of(status, show_tags))
+            .map(|status| InstanceRow::of(status, show_tags, now))
             .collect(),
     }
 }

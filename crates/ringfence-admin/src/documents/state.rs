@@ -8,6 +8,7 @@ use super::{
     calls::{Decisions, HotKeysDocument, decisions, hot_keys},
     changes::{Changes, changes},
     health::{Health, Services, services},
+    observe::{ObserveDocument, observe},
     pools::{Pools, pools},
     snapshot::{SnapshotDocument, snapshot},
 };
@@ -33,6 +34,8 @@ struct OfBalancer {
     #[serde(flatten)]
     decisions: Decisions,
     hot_keys: HotKeysDocument,
+    #[serde(flatten)]
+    observe: ObserveDocument,
 }
 
 pub(crate) fn state(of: &Mounted, all: &[Arc<Mounted>], show_tags: bool) -> StateDocument {
@@ -46,6 +49,7 @@ pub(crate) fn state(of: &Mounted, all: &[Arc<Mounted>], show_tags: bool) -> Stat
             changes: changes(&balancer),
             decisions: decisions(&balancer),
             hot_keys: hot_keys(&balancer),
+            observe: observe(&balancer),
         }),
     }
 }

@@ -1,6 +1,8 @@
 //! What the page shows.
 
-use ringfence_discovery::MemoryRegistry;
+use std::time::Duration;
+
+use ringfence_discovery::{FileDocument, MemoryRegistry};
 
 use crate::{
     chromium::Chromium,
@@ -171,5 +173,65 @@ async fn a_hundred_instances_can_be_sorted_and_filtered() {
         .await
         .expect("typed");
     chromium.until(&format!("{ROWS} === 11")).await;
+    chromium.judge(&site.url()).await;
+}
+
+/// A policy that is not used must not look like one that is.
+#[tokio::test]
+async fn a_policy_that_is_not_used_is_told_and_one_that_is_observed_is_reported() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let write = |text: &str| std::fs::write(file.path(), text).expect("it can be written");
+    write("ringfence: 1\nrules:\n  - { name: <i>carts</i>, keys: [] }\n");
+    let document = FileDocument::new(file.path());
+    let document = document.with_poll_interval(Duration::from_millis(100));
+    let site = Site::with_policy_from(document.expect("in range")).await;
+    let chromium = Chromium::start().await;
+    chromium.open(&site.url()).await;
+    chromium
+        .until("!document.querySelector('#policy-fault').hidden")
+        .await;
+    let told = chromium.text("#policy-fault").await;
+    assert!(
+        told.starts_with("The newest policy is not used: "),
+        "{told}"
+    );
+    assert!(
+        told.contains("line 3")
+            && told.contains("keys")
+            && told.ends_with("No policy is in force."),
+        "{told}"
+    );
+    assert_eq!(
+        chromium
+            .eval("return document.querySelector('#observe-card').hidden")
+            .await,
+        true
+    );
+    chromium.judge(&site.url()).await;
+
+    write("ringfence: 1\nmode: observe\nrules:\n  - { name: carts, key: [{ header: x-user }] }\n");
+    chromium
+        .until("document.querySelector('#policy-fault').hidden && document.querySelector('#pools').textContent.includes('from file')")
+        .await;
+    site.observe(20, "orders-1");
+    chromium
+        .until("!document.querySelector('#observe-card').hidden && document.querySelector('#observe').textContent.includes('20 requests')")
+        .await;
+    let rows = chromium
+        .eval("return [...document.querySelectorAll('#observe li')].map((row) => row.querySelector('.what').textContent)")
+        .await;
+    assert!(
+        rows.as_array()
+            .expect("a list")
+            .contains(&"orders-1".into()),
+        "{rows}"
+    );
+    // What is linked to is there: no link has a parameter that its document refuses.
+    let links = chromium
+        .eval("return Promise.all([...document.querySelectorAll('#documents a')].filter((link) => link.textContent !== 'metrics').map(async (link) => [link.textContent, (await fetch(link.href)).status]))")
+        .await;
+    for link in links.as_array().expect("a list") {
+        assert_eq!(link[1], 200, "{link}");
+    }
     chromium.judge(&site.url()).await;
 }

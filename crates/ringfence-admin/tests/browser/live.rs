@@ -28,6 +28,15 @@ async fn an_ejected_instance_shows_within_two_seconds() {
     chromium.until("document.querySelector('#ring path.arc.out[data-id=orders-2]') && document.querySelector('#ring path.hatch[data-id=orders-2]')").await;
     assert_eq!(chromium.text("#ring .big").await, "4/5");
     assert!(chromium.text("#tiles").await.contains("4 of 5"));
+    // Why it is out and for how long, and the time runs.
+    let term = "document.querySelector('tr[data-id=orders-2] .term').textContent";
+    let shown = chromium.eval(&format!("return {term}")).await;
+    let shown = shown.as_str().expect("text").to_owned();
+    assert!(
+        shown.starts_with("consecutive connect failures; back in "),
+        "{shown}"
+    );
+    chromium.until(&format!("{term} !== {shown:?}")).await;
     chromium.judge(&site.url()).await;
 }
 

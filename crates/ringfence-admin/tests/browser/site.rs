@@ -3,7 +3,8 @@
 use ringfence_admin::{Admin, AdminServer};
 use ringfence_balancer::{Balancer, FailureKind, Outcome, PickRequest};
 use ringfence_core::{Instance, InstanceBuilder};
-use ringfence_discovery::MemoryRegistry;
+use ringfence_discovery::{FileDocument, MemoryRegistry};
+use ringfence_policy::{PolicyContext, RequestHead};
 
 pub(crate) const SERVICE: &str = "orders";
 
@@ -39,6 +40,10 @@ impl Site {
         let balancer = Balancer::builder(registry.clone(), SERVICE)
             .build()
             .expect("legal");
+        Self::serving(registry, balancer).await
+    }
+
+    async fn serving(registry: MemoryRegistry, balancer: Balancer) -> Self {
         let admin = Admin::new().with_balancer(&balancer);
         let server = admin
             .serve("127.0.0.1:0".parse().expect("legal"))
@@ -48,6 +53,35 @@ impl Site {
             registry,
             balancer,
             server,
+        }
+    }
+
+    /// Three instances, and a policy that is read from a document.
+    pub(crate) async fn with_policy_from(document: FileDocument) -> Self {
+        let registry = MemoryRegistry::new();
+        let ids = (1..=3).map(|n| format!("orders-{n}"));
+        let instances = ids.enumerate().map(|(place, id)| instance(&id, place));
+        let instances = instances.map(|built| built.build().expect("legal"));
+        registry.replace(SERVICE, instances.collect::<Vec<_>>());
+        let builder = Balancer::builder(registry.clone(), SERVICE);
+        let builder = builder.with_policy_source(document, PolicyContext::new());
+        let site = Self::serving(registry, builder.build().expect("legal")).await;
+        site.balancer.ready().await.expect("a view");
+        site
+    }
+
+    /// Requests that went to this instance under a policy that is observed.
+    pub(crate) fn observe(&self, requests: usize, instance: &str) {
+        for n in 0..requests {
+            let request = http::Request::get("/").header("x-user", n);
+            let request = request.body(()).expect("legal");
+            let head = RequestHead::of(&request);
+            let suggestion = self.balancer.read(|current| {
+                let evaluation = current.evaluate(&head).expect("it is on");
+                current.suggest(&evaluation)
+            });
+            let suggestion = suggestion.expect("there is a view");
+            self.balancer.observed(&suggestion, Some(instance));
         }
     }
 

@@ -3,8 +3,8 @@
 use ringfence_admin::Admin;
 use ringfence_balancer::{Balancer, CallOutcome, PickRequest};
 use ringfence_core::{Instance, PlanId, RequestTags};
-use ringfence_discovery::MemoryRegistry;
-use ringfence_policy::{PolicyContext, PolicyDocument};
+use ringfence_discovery::{MemoryRegistry, StaticDocument};
+use ringfence_policy::{PolicyContext, PolicyDocument, RequestHead, RingDump};
 use serde_json::{Value, json};
 
 use crate::support::{SERVICE, fail_owner, fleet, get, plain, service, until};
@@ -45,7 +45,106 @@ async fn each_state_has_its_word() {
     })
     .await;
     assert_eq!(snapshot["counts"]["ejected"], 1);
-    assert_eq!(row(&snapshot, &ejected)["failures"], 5);
+    let row_of_ejected = row(&snapshot, &ejected);
+    assert_eq!(row_of_ejected["failures"], 5);
+    let ejection = &row_of_ejected["ejection"];
+    assert_eq!(ejection["cause"], "consecutive connect failures");
+    let left = ejection["seconds_left"].as_u64().expect("a number");
+    assert!(
+        (20..=33).contains(&left) && ejection["times"] == 1,
+        "{ejection}"
+    );
+    assert_eq!(row(&snapshot, &others[3])["ejection"], Value::Null);
+}
+
+/// The dump is whole and in its own form, so that it can be compared with that of another client.
+#[tokio::test]
+async fn the_dump_is_that_of_the_balancer() {
+    let (_registry, balancer) = plain(1_200).await;
+    let answer = get(&service(&balancer), "/dump?service=orders").await;
+    let told = RingDump::parse(&answer.text).expect("a dump");
+    let own = balancer.dump().expect("there is a view");
+    assert_eq!(told.instances.len(), 1_200);
+    assert_eq!(told.first_disagreement(&own), None);
+    assert_eq!(answer.text, own.to_json());
+}
+
+#[tokio::test]
+async fn a_policy_that_is_observed_is_reported() {
+    let (_registry, balancer) = fleet().await;
+    let service = service(&balancer);
+    let told = get(&service, "/observe").await.json();
+    assert_eq!(told["observe"], Value::Null);
+    let text =
+        "{ ringfence: 1, mode: observe, rules: [{ name: carts, key: [{ header: x-user }] }] }";
+    let policy = PolicyDocument::parse_and_compile(text, &PolicyContext::new()).expect("legal");
+    let fingerprint = policy.fingerprint();
+    balancer.set_policy(policy);
+    while balancer
+        .policy()
+        .is_none_or(|policy| policy.fingerprint() != fingerprint)
+    {
+        tokio::task::yield_now().await;
+    }
+    for n in 0..10 {
+        let request = http::Request::get("/cart").header("x-user", format!("user-{n}"));
+        let request = request.body(()).expect("legal");
+        let head = RequestHead::of(&request);
+        let suggestion = balancer.read(|current| {
+            let evaluation = current.evaluate(&head).expect("it is on");
+            current.suggest(&evaluation)
+        });
+        let suggestion = suggestion.expect("there is a view");
+        balancer.observed(&suggestion, Some("stable-1"));
+    }
+    let report = balancer.observe_report();
+    for path in ["/observe", "/state"] {
+        let told = get(&service, path).await.json();
+        let told = &told["observe"];
+        assert_eq!(
+            (&told["requests"], &told["agreed"]),
+            (&json!(10), &json!(report.agreed))
+        );
+        let rows = told["instances"].as_array().expect("a list");
+        let stable = rows
+            .iter()
+            .find(|row| row["id"] == "stable-1")
+            .expect("it is there");
+        assert_eq!(stable["actual"], 10, "{told}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_the_newest_policy_is_told() {
+    let registry = MemoryRegistry::new();
+    registry.register(
+        SERVICE,
+        Instance::builder("a", "10.0.0.1:80")
+            .build()
+            .expect("legal"),
+    );
+    let text = "ringfence: 1\nrules:\n  - { name: carts, keys: [] }\n";
+    let balancer = Balancer::builder(registry, SERVICE)
+        .with_policy_source(StaticDocument::new(text), PolicyContext::new())
+        .build_ready()
+        .await
+        .expect("ready");
+    let told = get(&service(&balancer), "/snapshot").await.json();
+    let policy = &told["policy"];
+    assert_eq!(policy["fingerprint"], Value::Null);
+    let source = &policy["source"];
+    assert_eq!(
+        (&source["rejected"], &source["accepted"]),
+        (&json!(1), &json!(0)),
+        "{source}"
+    );
+    assert_eq!(source["fault"]["line"], 3);
+    let text = source["fault"]["text"].as_str().expect("text");
+    assert!(text.contains("keys"), "{text}");
+    // Where the program sets the policy itself there is no source.
+    let (_registry, plain) = plain(1).await;
+    let told = get(&service(&plain), "/snapshot").await.json();
+    assert_eq!(told["policy"]["source"], Value::Null);
 }
 
 #[tokio::test]

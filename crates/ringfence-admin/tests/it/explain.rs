@@ -131,8 +131,7 @@ async fn no_query_breaks_it() {
         .json();
     assert_eq!(told["explanation"]["sources"][0]["outcome"], "too long");
     let many = "header=a:b&".repeat(5_000);
-    assert_eq!(
-        get(&service, &format!("/explain?{many}")).await.status,
-        StatusCode::OK
-    );
+    let answer = get(&service, &format!("/explain?{many}")).await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST, "not silently cut");
+    assert!(answer.text.contains("more than 128"), "{}", answer.text);
 }

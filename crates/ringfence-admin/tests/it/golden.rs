@@ -67,6 +67,7 @@ async fn each_document_has_its_form() {
         ("snapshot", "/snapshot"),
         ("ring", "/ring"),
         ("pools", "/pools"),
+        ("observe", "/observe"),
         ("explain", "/explain?path=/cart&header=x-user:alice"),
         ("decisions", "/decisions"),
         ("changes", "/changes"),

@@ -5,13 +5,15 @@ use ringfence_admin::Admin;
 
 use crate::support::{ask, fleet, get, service};
 
-const PATHS: [&str; 11] = [
+const PATHS: [&str; 13] = [
     "/",
     "/state",
     "/services",
     "/snapshot",
     "/ring",
+    "/dump",
     "/pools",
+    "/observe",
     "/explain?key=a",
     "/decisions",
     "/changes",
@@ -228,4 +230,38 @@ async fn a_state_that_is_known_is_not_sent_again() {
     let answer = ask(&service, again(tag.clone())).await;
     assert_eq!(answer.status, StatusCode::OK);
     assert_ne!(answer.header("etag"), tag);
+}
+
+/// Whoever misspells a parameter must not take the answer for one that heeds it.
+#[tokio::test]
+async fn a_parameter_that_has_no_effect_is_refused() {
+    let (_registry, balancer) = fleet().await;
+    let service = service(&balancer);
+    for (query, told) in [
+        ("/explain?keys=alice", "`keys`, did you mean `key`?"),
+        (
+            "/explain?key=a&Header=x:y",
+            "`Header`, did you mean `header`?",
+        ),
+        ("/explain?key=a&zone=az-1", "`zone`, there is: service, key"),
+        ("/state?servce=orders", "`servce`, did you mean `service`?"),
+        ("/snapshot?key=a", "`key`, there is: service"),
+        ("/dump?format=yaml", "`format`, there is: service"),
+        ("/healthz?service=orders", "`service`, nor any other"),
+        ("/services?service=orders", "`service`, nor any other"),
+        ("/?servise=orders", "`servise`, did you mean `service`?"),
+    ] {
+        let answer = get(&service, query).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{query}");
+        let error = answer.json()["error"].as_str().expect("text").to_owned();
+        assert!(error.contains(told), "{query}: {error}");
+    }
+    let metrics = Admin::new().with_balancer(&balancer);
+    let metrics = metrics.with_metrics(|| "up 1\n".to_owned()).service();
+    let refused = get(&metrics, "/metrics?name[]=ringfence_up").await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+    // A name is told as text of a bounded length.
+    let long = format!("/state?{}=1", "x".repeat(5_000));
+    let refused = get(&service, &long).await;
+    assert!(refused.status == StatusCode::BAD_REQUEST && refused.text.len() < 1_000);
 }

@@ -63,7 +63,7 @@ impl Balancer {
         let shared = &self.guard.shared;
         let state = shared.cell.load_full();
         let statuses = |state: Arc<crate::published::Published>| {
-            instance_statuses(&state.seats, &shared.shares.of(&state.view))
+            instance_statuses(&state.seats, &state.view, &shared.shares.of(&state.view))
         };
         state.map(statuses).unwrap_or_default()
     }
@@ -84,7 +84,7 @@ impl Balancer {
     pub fn observed_skew(&self) -> Option<f64> {
         let shared = &self.guard.shared;
         let state = shared.cell.load_full()?;
-        let statuses = instance_statuses(&state.seats, &shared.shares.of(&state.view));
+        let statuses = instance_statuses(&state.seats, &state.view, &shared.shares.of(&state.view));
         observed_skew(&statuses, &state.seats)
     }
 
@@ -95,10 +95,12 @@ impl Balancer {
     }
 
     /// Some of the calls of the last while, the oldest first: at most one in ten milliseconds, at most
-    /// [`KEPT`](DecisionSample::KEPT). Calls are looked at from the first time on that this is asked.
+    /// [`KEPT`](DecisionSample::KEPT). Calls are looked at from the first time on that this is asked, until nobody has asked for
+    /// [`LOOKED_AT_FOR`](DecisionSample::LOOKED_AT_FOR); what was seen is forgotten then.
     #[must_use]
     pub fn decisions(&self) -> Vec<DecisionSample> {
-        self.guard.shared.calls.decisions()
+        let now = Instant::now().into_std();
+        self.guard.shared.calls.decisions(now)
     }
 
     /// The keys with the most requests, at most `most`, by a sample of about one request in sixteen; nothing

@@ -3,6 +3,7 @@
 mod attachment;
 mod identity;
 mod in_flight;
+mod judging;
 mod outcome;
 mod presence;
 mod recent;
@@ -17,11 +18,11 @@ mod trial;
 mod withheld;
 
 use std::sync::{
-    Arc,
+    Arc, Mutex, PoisonError,
     atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
-use ringfence_core::{Absence, Address, EjectionCause, EjectionState, InstanceId, Scheme};
+use ringfence_core::{Absence, Address, EjectionTerm, InstanceId, Scheme};
 use tokio::{sync::watch, time::Instant as TokioInstant};
 
 pub use self::{
@@ -31,8 +32,8 @@ pub use self::{
     presence::Presence,
 };
 use self::{
-    attachment::Attachments, presence::Stay, recent::RecentLoad, reports::Reporter, streak::Streak,
-    tally::Tally, trial::Trial, withheld::Withholdings,
+    attachment::Attachments, judging::Era, presence::Stay, recent::RecentLoad, reports::Reporter,
+    streak::Streak, tally::Tally, trial::Trial, withheld::Withholdings,
 };
 pub(crate) use self::{
     identity::{NodeIdentity, Seat},
@@ -41,20 +42,6 @@ pub(crate) use self::{
     totals::NodeTotals,
     trial::{HeldSlot, TrialSlot},
 };
-
-/// Counts the ejections and returns of a node. Odd: it is ejected now. Zero: it never was, as far as is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Era(u32);
-
-impl Era {
-    fn is_ejected(self) -> bool {
-        self.0 % 2 == 1
-    }
-
-    fn after(self, steps: u32) -> Self {
-        Self(self.0.wrapping_add(steps))
-    }
-}
 
 /// The runtime state of an instance: requests in flight, failures in a row, and what other layers
 /// keep with it.
@@ -70,6 +57,8 @@ pub struct Node {
     recent: RecentLoad,
     streak: Streak,
     era: AtomicU32,
+    /// Why it is ejected, for those who ask.
+    term: Mutex<Option<EjectionTerm>>,
     /// Successes since the last ejection; only counted while they matter.
     successes: AtomicU64,
     tally: Tally,
@@ -93,6 +82,7 @@ impl Node {
             recent: RecentLoad::default(),
             streak: Streak::default(),
             era: AtomicU32::new(0),
+            term: Mutex::default(),
             successes: AtomicU64::new(0),
             tally: Tally::default(),
             trial: Trial::default(),
@@ -156,6 +146,16 @@ impl Node {
         self.era().is_ejected()
     }
 
+    /// Why outlier detection keeps it out and until when, if it does.
+    pub(crate) fn term(&self) -> Option<EjectionTerm> {
+        *self.term.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Only the balancer's task calls it.
+    pub(crate) fn set_term(&self, term: Option<EjectionTerm>) {
+        *self.term.lock().unwrap_or_else(PoisonError::into_inner) = term;
+    }
+
     /// Why the instance gets no requests, if it gets none.
     pub(crate) fn absence(&self) -> Option<Absence> {
         if self.is_ejected() {
@@ -182,6 +182,11 @@ impl Node {
             }
             is_change
         });
+    }
+
+    /// Whether the instance is in the snapshot.
+    pub(crate) fn is_present(&self) -> bool {
+        *self.stay.borrow() == Stay::Listed
     }
 
     /// What runs on it is to end.
@@ -221,90 +226,6 @@ impl Node {
 
     fn era(&self) -> Era {
         Era(self.era.load(Ordering::Acquire))
-    }
-
-    fn record(&self, outcome: Outcome, begun: Era) {
-        if let Outcome::Failure(kind) = outcome {
-            self.totals.failed(kind);
-            self.failures.fetch_add(1, Ordering::Relaxed);
-        }
-        // A request that began before an ejection, or during one, says nothing about the time after it.
-        if begun.is_ejected() || begun != self.era() {
-            return;
-        }
-        let config = self.reporter.config();
-        if config.counts_rates() && outcome != Outcome::Neutral {
-            self.tally.count(outcome == Outcome::Success);
-        }
-        match outcome {
-            Outcome::Success => {
-                self.streak.end();
-                if begun != Era(0) {
-                    self.successes.fetch_add(1, Ordering::Relaxed);
-                }
-                if self.trial.is_on() && self.trial.succeeded() >= config.trial_successes() {
-                    self.reporter.report(News::Proven, &self.identity);
-                }
-            }
-            Outcome::Failure(kind) => {
-                let mut cause = self.streak.failed(kind, config);
-                let mut unreachable = self.streak.is_unreachable();
-                if self.trial.is_on() {
-                    self.trial.failed();
-                    cause = Some(EjectionCause::TrialFailed);
-                    unreachable = kind.is_unreachable();
-                }
-                if let Some(cause) = cause {
-                    let news = News::Failing { cause, unreachable };
-                    self.reporter.report(news, &self.identity);
-                }
-            }
-            Outcome::Neutral => {}
-        }
-    }
-
-    /// The task has dealt with the report of this node.
-    pub(crate) fn report_handled(&self) {
-        self.reporter.handled();
-    }
-
-    /// What became of an ejection, `None` if nothing is remembered of one. Returns whether it was ejected by that, or is not any
-    /// more. Only the balancer's task calls it.
-    pub(crate) fn set_state(&self, state: Option<EjectionState>) -> bool {
-        let era = self.era();
-        let was_on_trial = self.trial.is_on();
-        let next = match state {
-            Some(EjectionState::Ejected) => era.after(u32::from(!era.is_ejected())),
-            _ if era.is_ejected() => era.after(1),
-            // Of an instance that came back as a new node.
-            Some(_) if era == Era(0) => era.after(2),
-            _ => era,
-        };
-        let is_on_trial = state == Some(EjectionState::OnTrial);
-        if is_on_trial && !was_on_trial {
-            self.trial.begin(self.reporter.config().trial_requests());
-        } else if was_on_trial && !is_on_trial {
-            self.trial.end();
-        }
-        self.totals.trial(was_on_trial, self.trial.is_on());
-        if next == era {
-            return false;
-        }
-        self.era.store(next.0, Ordering::Release);
-        self.streak.end();
-        self.successes.store(0, Ordering::Relaxed);
-        self.tally.take();
-        era.is_ejected() != next.is_ejected()
-    }
-
-    /// Successes since the last call.
-    pub(crate) fn take_successes(&self) -> u64 {
-        self.successes.swap(0, Ordering::Relaxed)
-    }
-
-    /// Successes and failures since the last call; only counted where success rates or failure percentages are judged.
-    pub(crate) fn take_tally(&self) -> (u64, u64) {
-        self.tally.take()
     }
 
     /// Whether it came back from an ejection and has to prove itself.

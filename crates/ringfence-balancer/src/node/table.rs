@@ -7,8 +7,8 @@ use ringfence_core::Snapshot;
 
 use super::{Node, NodeIdentity, NodeTotals, ReportSender, Seat};
 
-/// The nodes of a service, those of departed instances with running attempts included, for whoever has to reach all of them. Only
-/// the balancer's task and a shutdown take the lock.
+/// The nodes of a service, those of departed instances with running attempts included, for whoever has to reach all of them: the
+/// balancer's task, a shutdown, and who asks for a status. No request takes the lock.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NodeIndex(Arc<Mutex<HashMap<NodeIdentity, Weak<Node>>>>);
 

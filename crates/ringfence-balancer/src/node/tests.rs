@@ -1,4 +1,4 @@
-use ringfence_core::{Instance, OutlierConfig, Snapshot};
+use ringfence_core::{EjectionCause, EjectionState, Instance, OutlierConfig, Snapshot};
 use tokio::sync::mpsc;
 
 use super::*;

@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use ringfence_core::{Instance, KeyShare, Snapshot, SnapshotDiff, View};
+use ringfence_discovery::ServiceKey;
 use tracing::{debug, field, info, warn};
 
 use super::Task;
@@ -65,11 +66,16 @@ pub(crate) fn takers(snapshot: &Snapshot) -> (usize, usize) {
     (takers.count(), usable(snapshot).count())
 }
 
-pub(crate) fn log(before: Option<&View>, view: &View, moved: Option<KeyShare>) {
+pub(crate) fn log(
+    service: &ServiceKey,
+    before: Option<&View>,
+    view: &View,
+    moved: Option<KeyShare>,
+) {
     let instances = view.snapshot().len();
     let Some(before) = before else {
-        info!(epoch = view.epoch(), instances, "first view");
-        log_ignored_health(0, view);
+        info!(%service, epoch = view.epoch(), instances, "first view");
+        log_ignored_health(service, 0, view);
         return;
     };
     let (was, is) = (before.config().ring(), view.config().ring());
@@ -81,6 +87,7 @@ pub(crate) fn log(before: Option<&View>, view: &View, moved: Option<KeyShare>) {
             "move"
         };
         info!(
+            %service,
             epoch = view.epoch(),
             from = %was.algorithm(),
             to = %is.algorithm(),
@@ -96,9 +103,10 @@ pub(crate) fn log(before: Option<&View>, view: &View, moved: Option<KeyShare>) {
         ..
     } = before.snapshot().diff(view.snapshot());
     if added.is_empty() && removed.is_empty() && changed.is_empty() {
-        debug!(epoch = view.epoch(), "view published, same instances");
+        debug!(%service, epoch = view.epoch(), "view published, same instances");
     } else {
         info!(
+            %service,
             epoch = view.epoch(),
             instances,
             added = added.len(),
@@ -111,17 +119,17 @@ pub(crate) fn log(before: Option<&View>, view: &View, moved: Option<KeyShare>) {
             "view published"
         );
     }
-    log_ignored_health(pools_in_panic(before), view);
+    log_ignored_health(service, pools_in_panic(before), view);
 }
 
 fn pools_in_panic(view: &View) -> usize {
     view.pools().filter(|pool| pool.is_panic()).count()
 }
 
-fn log_ignored_health(before: usize, view: &View) {
+fn log_ignored_health(service: &ServiceKey, before: usize, view: &View) {
     match (before, pools_in_panic(view)) {
-        (0, pools @ 1..) => warn!(pools, "health ignored: too few usable instances"),
-        (1.., 0) => info!("health counts again"),
+        (0, pools @ 1..) => warn!(%service, pools, "health ignored: too few usable instances"),
+        (1.., 0) => info!(%service, "health counts again"),
         _ => {}
     }
 }

@@ -47,9 +47,9 @@ impl Task {
             let (instance, address) = (seat.node.id(), seat.node.address());
             if damp {
                 self.report.damped += 1;
-                info!(%instance, %address, "instance is back and not used yet");
+                info!(service = %self.shared.service, %instance, %address, "instance is back and not used yet");
             } else {
-                info!(%instance, %address, "instance is used again");
+                info!(service = %self.shared.service, %instance, %address, "instance is used again");
             }
         }
         self.report.flaps = damper.flaps();

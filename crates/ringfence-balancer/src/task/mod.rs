@@ -278,7 +278,7 @@ impl Task {
         let evicted = self.routes.evicted();
         if self.routes.prepare(self.shared.wishes.take()) {
             if self.routes.evicted() > evicted && evicted == 0 {
-                warn!("more different request tags than max_pools, the least recently used go");
+                warn!(service = %self.shared.service, "more different request tags than max_pools, the least recently used go");
             }
             self.republish().await;
         }

@@ -52,9 +52,9 @@ impl Task {
         while let Some(Ended { identity, error }) = next {
             let instance = identity.id();
             match error {
-                None => debug!(%instance, "instance is warm"),
+                None => debug!(service = %self.shared.service, %instance, "instance is warm"),
                 Some(error) => {
-                    info!(%instance, error, "instance is not warm and gets requests all the same");
+                    info!(service = %self.shared.service, %instance, error, "instance is not warm and gets requests all the same");
                     self.report.warm_ups_failed += 1;
                 }
             }

@@ -175,7 +175,11 @@ impl Task {
     pub(super) fn enact(&mut self, identity: &NodeIdentity, decision: OutlierDecision) -> bool {
         let state = self.detector.state(identity);
         let node = self.table.get(identity);
-        let changed = node.is_some_and(|node| node.set_state(state));
+        let term = self.detector.term(identity);
+        let changed = node.is_some_and(|node| {
+            node.set_term(term);
+            node.set_state(state)
+        });
         let (instance, address) = (identity.id(), identity.address());
         match decision {
             OutlierDecision::Ejected {
@@ -185,7 +189,7 @@ impl Task {
             } => {
                 self.report.outliers.ejected(cause);
                 self.limit_told = false;
-                info!(%instance, %address, %cause, ?length, times, "instance ejected");
+                info!(service = %self.shared.service, %instance, %address, %cause, ?length, times, "instance ejected");
                 self.shared.calls.event(&BalancerEvent::Ejected {
                     instance,
                     cause,
@@ -197,7 +201,7 @@ impl Task {
                 let by_probe = why == ReturnCause::ProbePassed;
                 self.report.outliers.returned_by_probe += u64::from(by_probe);
                 if changed {
-                    info!(%instance, %address, ?why, on_trial, "ejection is over");
+                    info!(service = %self.shared.service, %instance, %address, ?why, on_trial, "ejection is over");
                     self.shared
                         .calls
                         .event(&BalancerEvent::Returned { instance, why });
@@ -205,11 +209,11 @@ impl Task {
                 self.ask_again();
             }
             OutlierDecision::TrialOver { proven } => {
-                info!(%instance, %address, proven, "trial is over, instance gets its full traffic");
+                info!(service = %self.shared.service, %instance, %address, proven, "trial is over, instance gets its full traffic");
                 self.ask_again();
             }
             OutlierDecision::Forgiven { times } => {
-                debug!(%instance, times, "an ejection is forgiven");
+                debug!(service = %self.shared.service, %instance, times, "an ejection is forgiven");
             }
             // Of a later version: the state of the node is all that it asks for.
             _ => {}
@@ -221,17 +225,18 @@ impl Task {
         let instance = identity.id();
         if why == Refusal::NotEnforced {
             self.report.outliers.not_enforced += 1;
-            info!(%instance, %cause, "failing instance stays, ejection is not enforced");
+            info!(service = %self.shared.service, %instance, %cause, "failing instance stays, ejection is not enforced");
             return;
         }
         self.report.outliers.refused += 1;
         if self.limit_told {
-            debug!(%instance, %cause, "failing instance stays, the limit is reached");
+            debug!(service = %self.shared.service, %instance, %cause, "failing instance stays, the limit is reached");
             return;
         }
         self.limit_told = true;
         let percent = self.shared.config.outlier().max_ejection_percent();
         warn!(
+            service = %self.shared.service,
             %instance,
             %cause,
             max_ejection_percent = percent,

@@ -31,10 +31,10 @@ impl Task {
             self.report.policies_applied += 1;
             let epoch = self.shared.cell.load().as_ref().map(|s| s.view.epoch());
             let plans = self.policy.as_ref().map_or(0, |p| p.plans().len());
-            info!(epoch, plans, "policy applied");
+            info!(service = %self.shared.service, epoch, plans, "policy applied");
         } else {
             // Else no later snapshot would come through either.
-            error!("the policy cannot be applied, the last one stays");
+            error!(service = %self.shared.service, "the policy cannot be applied, the last one stays");
             self.report.policies_failed += 1;
             self.policy = before;
             self.routes.restore(routes);

@@ -8,7 +8,7 @@ use std::{
 };
 
 use ringfence_core::{Instance, OutlierConfig};
-use ringfence_discovery::Probe;
+use ringfence_discovery::{Probe, ServiceKey};
 use tracing::debug;
 
 use super::{
@@ -23,6 +23,7 @@ const MAX_RUNNING: usize = 16;
 /// Runs the probes; they end with it.
 #[derive(Debug)]
 pub(crate) struct Prober {
+    service: ServiceKey,
     probe: Arc<dyn Probe>,
     config: OutlierConfig,
     next: HashMap<NodeIdentity, Instant>,
@@ -30,8 +31,9 @@ pub(crate) struct Prober {
 }
 
 impl Prober {
-    pub(crate) fn new(probe: Arc<dyn Probe>, config: OutlierConfig) -> Self {
+    pub(crate) fn new(service: ServiceKey, probe: Arc<dyn Probe>, config: OutlierConfig) -> Self {
         Self {
+            service,
             probe,
             config,
             next: HashMap::new(),
@@ -87,7 +89,7 @@ impl Prober {
         let (identity, result) = self.runner.next().await;
         let result = result.unwrap_or_else(|panicked| Err(panicked.into()));
         if let Err(fault) = &result {
-            debug!(instance = %identity.id(), %fault, "an ejected instance does not serve yet");
+            debug!(service = %self.service, instance = %identity.id(), %fault, "an ejected instance does not serve yet");
         }
         (identity, result.is_ok())
     }

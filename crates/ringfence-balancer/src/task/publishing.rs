@@ -1,14 +1,17 @@
 //! From a snapshot to the state that requests read.
 
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-    time::Instant,
-};
+mod plan;
+#[cfg(test)]
+mod tests;
 
-use ringfence_core::{RouteKey, RoutePlans, Snapshot, View, ViewConfig};
+use std::{sync::Arc, time::Instant};
+
+use ringfence_core::Snapshot;
+use ringfence_discovery::ServiceKey;
 use tracing::{error, warn};
 
+pub(super) use self::plan::Plan;
+use self::plan::guarded;
 use super::{Task, changes, newcomers::mark_presence, now, policies::same as same_policy};
 use crate::{
     CompiledPolicy,
@@ -44,6 +47,7 @@ impl Task {
         for (identity, state) in self.detector.recorded_members() {
             if let Some(node) = self.table.get(identity) {
                 node.set_state(Some(state));
+                node.set_term(self.detector.term(identity));
             }
         }
         self.ask_again();
@@ -115,7 +119,7 @@ impl Task {
         let view = match view {
             Ok(view) => view,
             Err(error) => {
-                error!(%error, "a view could not be built, the last one stays");
+                error!(service = %self.shared.service, %error, "a view could not be built, the last one stays");
                 self.report.failed_builds += 1;
                 self.shared.calls.event(&BalancerEvent::ViewFailed);
                 return false;
@@ -131,6 +135,9 @@ impl Task {
         if let Some(before) = &before {
             self.remember_movement(before, &view);
         }
+        if let Some(policy) = &is_new {
+            self.shared.calls.expect(policy);
+        }
         let published = self.shared.cell.publish(Published {
             view: Arc::clone(&view),
             lints: self.lints_for(policy.as_ref()),
@@ -140,10 +147,11 @@ impl Task {
         });
         if published {
             let moved = self.measure_movement(before.as_ref(), &view).await;
-            changes::log(before.as_deref(), &view, moved);
+            changes::log(&self.shared.service, before.as_deref(), &view, moved);
             self.tell_of_view(before.as_deref(), &view, moved, took, heard);
             if let Some(policy) = is_new {
-                warn_of(&policy);
+                self.shared.calls.follow(&policy);
+                warn_of(&self.shared.service, &policy);
             }
         }
         self.answered.send_if_modified(|answered| {
@@ -177,175 +185,13 @@ impl Task {
 }
 
 /// Says what in a policy has no effect, when it comes into force.
-fn warn_of(policy: &CompiledPolicy) {
+fn warn_of(service: &ServiceKey, policy: &CompiledPolicy) {
     const TOLD: usize = 16;
     let warnings = policy.warnings();
     for warning in warnings.iter().take(TOLD) {
-        warn!(%warning, "a part of the policy has no effect");
+        warn!(%service, %warning, "a part of the policy has no effect");
     }
     if let Some(more @ 1..) = warnings.len().checked_sub(TOLD) {
-        warn!(more, "more parts of the policy have no effect");
-    }
-}
-
-/// A fault in one build must not end the task: membership would stay as it is for ever.
-fn guarded<T>(build: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(build)).map_err(|panic| {
-        let text = panic.downcast_ref::<&str>().map(ToString::to_string);
-        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-        text.unwrap_or_else(|| "panic".to_owned())
-    })
-}
-
-/// All that a view is made of.
-pub(super) struct Plan {
-    before: Option<Arc<View>>,
-    config: ViewConfig,
-    plans: RoutePlans,
-    snapshot: Arc<Snapshot>,
-    routes: Vec<RouteKey>,
-    seats: Arc<[Arc<Seat>]>,
-}
-
-impl Plan {
-    pub(super) fn build(self) -> View {
-        let absence = |index: usize| self.seats.get(index)?.node.absence();
-        match self.before {
-            Some(before) => before.next_with_ring(
-                self.config.ring(),
-                self.plans,
-                self.snapshot,
-                self.routes,
-                absence,
-            ),
-            None => View::first(self.config, self.plans, self.snapshot, absence),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use ringfence_core::{Instance, RoutePlan, StageTemplate};
-    use ringfence_discovery::{MemoryRegistry, Supervisor};
-    use tokio::{sync::watch, time::sleep};
-
-    use super::*;
-    use crate::{
-        Balancer, BalancerConfig, CompiledPolicy, PickRequest, audit::Audit, handle::TaskGuard,
-        observing::Observing, shared::Shared,
-    };
-
-    fn build(plan: Plan) -> View {
-        assert!(plan.snapshot.get("poison").is_none(), "a fault of ours");
-        assert!(plan.plans.len() != POISONED, "a fault of ours");
-        plan.build()
-    }
-
-    /// As many plans make a build fail.
-    const POISONED: usize = 13;
-
-    fn started(registry: &MemoryRegistry) -> Balancer {
-        let (config, service) = (BalancerConfig::default(), "order");
-        let watch = config.watch().clone();
-        let supervisor = Supervisor::new(Arc::new(registry.clone()), service.into(), watch);
-        let shared = Arc::new(Shared::new(
-            service.into(),
-            config,
-            None,
-            Audit::new(None, tokio::runtime::Handle::current()),
-            Observing::new(1),
-            crate::shared::Known::default(),
-            None,
-        ));
-        let (sender, answered) = watch::channel(false);
-        let mut task = Task::new(Arc::clone(&shared), supervisor, None, None, sender);
-        task.build = build;
-        let task = tokio::spawn(task.run()).abort_handle();
-        Balancer {
-            guard: Arc::new(TaskGuard::new(shared, task, answered)),
-        }
-    }
-
-    fn instance(id: &str) -> Instance {
-        Instance::builder(id, "10.0.0.1:80").build().expect("legal")
-    }
-
-    async fn eventually(done: impl Fn() -> bool) {
-        for _ in 0..10_000 {
-            if done() {
-                return;
-            }
-            sleep(Duration::from_millis(100)).await;
-        }
-        panic!("never");
-    }
-
-    /// A fault in a build must not end the task: membership would stay as it is for ever (B14).
-    #[tokio::test(start_paused = true)]
-    async fn a_build_that_fails_keeps_the_old_view_and_the_task_alive() {
-        // Built on the task itself, and beside the runtime.
-        for others in [2, 2_000] {
-            let registry = MemoryRegistry::new();
-            let fleet = (0..others).map(|n| instance(&format!("i{n}")));
-            registry.replace("order", fleet);
-            let balancer = started(&registry);
-            balancer.ready().await.expect("ready");
-            let epoch = balancer.status().epoch;
-
-            registry.register("order", instance("poison"));
-            eventually(|| balancer.status().counters.views_failed == 1).await;
-            let status = balancer.status();
-            assert_eq!((status.epoch, status.instances), (epoch, others));
-            let request = PickRequest::new().with_key("k");
-            assert_eq!(balancer.pick(&request).expect("serves").epoch(), epoch);
-
-            registry.deregister("order", "poison");
-            registry.register("order", instance("late"));
-            eventually(|| balancer.status().instances == others + 1).await;
-            assert!(balancer.status().epoch > epoch);
-        }
-    }
-
-    /// A policy that no view can be made with must not stop what comes after it.
-    #[tokio::test(start_paused = true)]
-    async fn a_policy_that_cannot_be_applied_keeps_the_old_one_and_updates_go_on() {
-        let policy = |plans: usize| {
-            let stages = || RoutePlan::of_stages([StageTemplate::any()]).expect("legal");
-            Arc::new(CompiledPolicy::of_plans(
-                (0..plans).map(|_| stages()).collect(),
-            ))
-        };
-        let registry = MemoryRegistry::new();
-        registry.register("order", instance("a"));
-        let balancer = started(&registry);
-        balancer.ready().await.expect("ready");
-        let good = policy(1);
-        balancer.set_policy(Arc::clone(&good));
-        eventually(|| balancer.policy().is_some()).await;
-
-        balancer.set_policy(policy(POISONED));
-        eventually(|| balancer.status().counters.policies_failed == 1).await;
-        let in_force = || balancer.policy().expect("the old one");
-        assert!(Arc::ptr_eq(&in_force(), &good));
-        registry.register("order", instance("b"));
-        eventually(|| balancer.status().instances == 2).await;
-        assert!(Arc::ptr_eq(&in_force(), &good));
-
-        let better = policy(2);
-        balancer.set_policy(Arc::clone(&better));
-        eventually(|| balancer.status().counters.policies_applied == 2).await;
-        assert!(Arc::ptr_eq(&in_force(), &better));
-    }
-
-    #[test]
-    fn a_panic_becomes_an_error() {
-        assert_eq!(guarded(|| 7), Ok(7));
-        assert_eq!(
-            guarded(|| panic!("at {}", 7)),
-            Err::<(), _>("at 7".to_owned())
-        );
-        assert_eq!(guarded(|| panic!("at")), Err::<(), _>("at".to_owned()));
+        warn!(%service, more, "more parts of the policy have no effect");
     }
 }

@@ -8,7 +8,6 @@ use tokio::{
     task::{AbortHandle, Id, JoinError, JoinSet},
     time::timeout,
 };
-use tracing::Instrument as _;
 
 use crate::node::NodeIdentity;
 
@@ -53,7 +52,7 @@ impl<T: Send + 'static> Runner<T> {
     where
         F: Future<Output = T> + Send + 'static,
     {
-        let handle = self.running.spawn(future.in_current_span());
+        let handle = self.running.spawn(future);
         self.wanted.insert(handle.id(), identity.clone());
         if let Some(earlier) = self.handles.insert(identity, handle) {
             self.forget(&earlier);

@@ -27,7 +27,7 @@ impl Task {
         if let Some(hot_keys) = &self.shared.hot_keys {
             hot_keys.fold(now);
         }
-        self.shared.calls.fold();
+        self.shared.calls.fold(now);
     }
 
     /// Remembers what a view changed, and tells whoever wants to hear of it. `heard` is when the registry told of it.

@@ -22,6 +22,11 @@ impl Observer for Both {
         }
     }
 
+    fn pool_gone(&self, service: &ServiceKey, pool: &PoolLabel) {
+        guarded(|| self.0.pool_gone(service, pool));
+        self.1.pool_gone(service, pool);
+    }
+
     fn event(&self, service: &ServiceKey, event: &BalancerEvent<'_>) {
         guarded(|| self.0.event(service, event));
         self.1.event(service, event);

@@ -1,59 +1,21 @@
 use std::{
-    collections::BTreeSet,
     fmt,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Instant,
 };
 
 use arc_swap::ArcSwap;
 use ringfence_discovery::ServiceKey;
+use ringfence_policy::CompiledPolicy;
 
 use super::{
-    BalancerEvent, CallEnd, CallObserver, DecisionSample, Observer, PoolLabel, guarded,
+    BalancerEvent, DecisionSample, Observer, PoolLabel, guarded,
+    labels::{Given, Labels},
+    meter::PoolMeter,
+    places::Places,
     samples::Samples,
 };
 use crate::WeakBalancer;
-
-/// The most labels of a service.
-const MAX_POOLS: usize = 256;
-/// The most rules that are known by where their name lies; a policy that is replaced again and again brings new places.
-const MAX_PLACES: usize = 2 * MAX_POOLS;
-
-/// Who hears of one pool.
-pub(super) struct PoolMeter {
-    pub(super) label: PoolLabel,
-    observer: Option<Arc<dyn CallObserver>>,
-}
-
-impl PoolMeter {
-    pub(super) fn ended(&self, call: &CallEnd<'_>) {
-        if let Some(observer) = &self.observer {
-            guarded(|| observer.ended(call));
-        }
-    }
-}
-
-/// Finds a meter without comparing names: policies hand out the same copy of a rule's name.
-#[derive(Clone)]
-struct Place {
-    rule: Option<Arc<str>>,
-    stage: usize,
-    meter: Arc<PoolMeter>,
-}
-
-impl Place {
-    fn is(&self, rule: Option<&Arc<str>>, stage: usize) -> bool {
-        self.stage == stage
-            && match (&self.rule, rule) {
-                (Some(known), Some(rule)) => Arc::ptr_eq(known, rule),
-                (None, None) => true,
-                _ => false,
-            }
-    }
-}
 
 /// What hears of the calls of a service.
 pub(crate) struct Calls {
@@ -61,9 +23,9 @@ pub(crate) struct Calls {
     observer: Option<Arc<dyn Observer>>,
     /// That of calls that no policy decides and that go to the first stage: nearly all, where there is no policy.
     first: OnceLock<Arc<PoolMeter>>,
-    places: ArcSwap<Vec<Place>>,
-    /// Labels that there are places of.
-    labels: AtomicUsize,
+    places: ArcSwap<Places>,
+    /// Whoever has the lock may write places.
+    labels: Mutex<Labels>,
     none: OnceLock<Arc<PoolMeter>>,
     others: OnceLock<Arc<PoolMeter>>,
     pub(super) samples: Samples,
@@ -80,7 +42,7 @@ impl Calls {
             observer,
             first: OnceLock::new(),
             places: ArcSwap::default(),
-            labels: AtomicUsize::new(0),
+            labels: Mutex::default(),
             none: OnceLock::new(),
             others: OnceLock::new(),
             samples: Samples::new(now),
@@ -105,40 +67,73 @@ impl Calls {
         }
     }
 
-    pub(crate) fn fold(&self) {
-        self.samples.fold();
+    /// For the task, once in a while.
+    pub(crate) fn fold(&self, now: Instant) {
+        self.samples.fold(now);
+        let mut labels = self.labels();
+        if labels.is_short && labels.has_room() {
+            self.forget_places(&mut labels);
+        }
     }
 
-    pub(crate) fn decisions(&self) -> Vec<DecisionSample> {
-        self.samples.newest()
+    pub(crate) fn decisions(&self, now: Instant) -> Vec<DecisionSample> {
+        self.samples.newest(now)
+    }
+
+    /// A policy comes into force. Until [`follow`](Self::follow), calls may be of its rules and of those before.
+    pub(crate) fn expect(&self, policy: &CompiledPolicy) {
+        self.labels().expect(policy);
+    }
+
+    /// A policy is in force: rules that it does not name give their labels back, once their last call has ended.
+    pub(crate) fn follow(&self, policy: &CompiledPolicy) {
+        let mut labels = self.labels();
+        let gone = labels.follow(policy);
+        self.forget_places(&mut labels);
+        drop(labels);
+        drop(gone);
+    }
+
+    /// Calls ask for their labels anew.
+    fn forget_places(&self, labels: &mut Labels) {
+        labels.places = 0;
+        labels.is_short = false;
+        self.places.store(Arc::default());
+    }
+
+    fn labels(&self) -> MutexGuard<'_, Labels> {
+        // Observers are guarded, and nothing else that panics is done under it.
+        self.labels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The meter of calls that came to no pool.
     pub(super) fn none(&self) -> &Arc<PoolMeter> {
-        self.none.get_or_init(|| self.meter(PoolLabel::none()))
+        self.none
+            .get_or_init(|| Arc::new(self.meter(PoolLabel::none())))
     }
 
     fn first(&self) -> &Arc<PoolMeter> {
         self.first
-            .get_or_init(|| self.meter(PoolLabel::new(PoolLabel::DEFAULT_RULE, 0)))
+            .get_or_init(|| Arc::new(self.meter(PoolLabel::new(PoolLabel::DEFAULT_RULE, 0))))
+    }
+
+    fn others(&self) -> &Arc<PoolMeter> {
+        self.others
+            .get_or_init(|| Arc::new(self.meter(PoolLabel::others())))
+    }
+
+    fn meter(&self, label: PoolLabel) -> PoolMeter {
+        PoolMeter::new(&self.service, self.observer.as_ref(), label)
     }
 
     pub(super) fn of(&self, rule: Option<&Arc<str>>, stage: usize) -> Arc<PoolMeter> {
         if rule.is_none() && stage == 0 {
             return Arc::clone(self.first());
         }
-        let places = self.places.load();
-        match places.iter().find(|place| place.is(rule, stage)) {
-            Some(place) => Arc::clone(&place.meter),
+        match self.places.load().get(rule, stage) {
+            Some(meter) => Arc::clone(meter),
             None => self.add(rule, stage),
         }
-    }
-
-    fn meter(&self, label: PoolLabel) -> Arc<PoolMeter> {
-        let observer = self.observer.as_ref();
-        let observer =
-            observer.and_then(|observer| guarded(|| observer.pool(&self.service, &label)));
-        Arc::new(PoolMeter { label, observer })
     }
 
     /// For the first call of a pool, and the first ones after a new policy.
@@ -146,43 +141,31 @@ impl Calls {
     fn add(&self, rule: Option<&Arc<str>>, stage: usize) -> Arc<PoolMeter> {
         let name = rule.map_or(PoolLabel::DEFAULT_RULE, |rule| rule);
         let label = PoolLabel::new(name, stage);
-        if stage == 0 && name == PoolLabel::DEFAULT_RULE {
-            return Arc::clone(self.first());
-        }
-        let mut made = None;
-        let mut found = None;
-        self.places.rcu(|places| {
-            let named = places.iter().find(|place| place.meter.label == label);
-            let meter = match named {
-                Some(place) => Arc::clone(&place.meter),
-                None if made.is_none() && self.labels.load(Ordering::Relaxed) >= MAX_POOLS => {
-                    let others = self.others.get_or_init(|| self.meter(PoolLabel::others()));
-                    found = Some(Arc::clone(others));
-                    return Arc::clone(places);
-                }
-                None => Arc::clone(made.get_or_insert_with(|| {
-                    self.labels.fetch_add(1, Ordering::Relaxed);
-                    self.meter(label.clone())
-                })),
-            };
-            found = Some(Arc::clone(&meter));
-            let mut places = Vec::clone(places);
-            let place = Place {
-                rule: rule.cloned(),
-                stage,
-                meter,
-            };
-            if places.len() >= MAX_PLACES {
-                // The labels stay, and of each the newest place.
-                places.reverse();
-                let mut seen = BTreeSet::new();
-                places.retain(|place| seen.insert(place.meter.label.clone()));
-                places.reverse();
+        let mut labels = self.labels();
+        let meter = if stage == 0 && name == PoolLabel::DEFAULT_RULE {
+            Arc::clone(self.first())
+        } else {
+            match labels.of(&label, || self.meter(label.clone())) {
+                Given::Kept(meter) => meter,
+                Given::Leaving(meter) => return meter,
+                Given::None => Arc::clone(self.others()),
             }
-            places.push(place);
-            Arc::new(places)
-        });
-        found.unwrap_or_else(|| Arc::clone(self.none()))
+        };
+        let places = self.places.load();
+        // Somebody else may have added it meanwhile.
+        if places.get(rule, stage).is_some() {
+            return meter;
+        }
+        if labels.places >= Places::MOST {
+            labels.places = 0;
+            self.places.store(Arc::default());
+        }
+        let places = self.places.load();
+        if let Some(larger) = places.add(labels.places, rule, stage, &meter) {
+            self.places.store(Arc::new(larger));
+        }
+        labels.places += 1;
+        meter
     }
 }
 

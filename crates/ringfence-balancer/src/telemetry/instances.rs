@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use ringfence_core::{Absence, Instance};
+use ringfence_core::{Absence, EjectionTerm, Evenness, Instance, View};
 
-use super::{RingShares, shares};
+use super::{InstanceState, RingShares};
 use crate::node::Seat;
 
 /// What is known of an instance now.
@@ -17,8 +17,13 @@ pub struct InstanceStatus {
     pub absence: Option<Absence>,
     /// Whether outlier detection keeps it out.
     pub ejected: bool,
+    /// Why it does and until when.
+    pub ejection: Option<EjectionTerm>,
     /// Whether it came back from an ejection and has to prove itself.
     pub on_trial: bool,
+    /// Whether it has not yet all of its weight on the ring, see
+    /// [`with_slow_start`](crate::BalancerConfig::with_slow_start).
+    pub starting_slowly: bool,
     /// Attempts that are running.
     pub in_flight: u64,
     /// Attempts that were begun since it came.
@@ -33,18 +38,34 @@ pub struct InstanceStatus {
     pub weight_share: f64,
 }
 
-/// One for each seat, in their order.
-pub(crate) fn statuses(seats: &[Arc<Seat>], shares: &RingShares) -> Vec<InstanceStatus> {
+impl InstanceStatus {
+    /// What it is good for: one state, though several things may be the matter with it.
+    #[must_use]
+    pub fn state(&self) -> InstanceState {
+        InstanceState::of(&self.instance, self.absence)
+    }
+}
+
+/// One for each seat, in their order, which is that of the view's snapshot.
+pub(crate) fn statuses(
+    seats: &[Arc<Seat>],
+    view: &View,
+    shares: &RingShares,
+) -> Vec<InstanceStatus> {
     let total: f64 = seats.iter().map(|seat| seat.node.recent_load()).sum();
     let status = |(index, seat): (usize, &Arc<Seat>)| {
         let node = &seat.node;
         let absence = node.absence();
         let owned = shares.owned.as_ref();
+        let weight = seat.instance.weight().get();
+        let ring_weight = u32::try_from(index).map(|place| view.snapshot().ring_weight(place));
         InstanceStatus {
             usable: seat.instance.is_usable() && absence.is_none(),
             absence,
             ejected: node.is_ejected(),
+            ejection: node.term(),
             on_trial: node.is_on_trial(),
+            starting_slowly: ring_weight.is_ok_and(|on_ring| on_ring < weight),
             in_flight: node.in_flight(),
             requests: node.requests(),
             failures: node.failures(),
@@ -75,9 +96,8 @@ pub(crate) fn skew(instances: &[InstanceStatus], seats: &[Arc<Seat>]) -> Option<
     if load < ENOUGH_EACH * count.max(1.0) || asked <= 0.0 {
         return None;
     }
-    let (parts, asked): (Vec<f64>, Vec<f64>) = pairs
+    let pairs = pairs
         .iter()
-        .map(|(part, share)| (part / load, share / asked))
-        .unzip();
-    shares::skew(&parts, &asked)
+        .map(|(part, share)| (part / load, share / asked));
+    Evenness::of(pairs).map(|evenness| evenness.max_over_mean)
 }

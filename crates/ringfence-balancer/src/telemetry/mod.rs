@@ -7,11 +7,15 @@ mod history;
 mod hot_keys;
 mod instances;
 mod label;
+mod labels;
+mod meter;
 mod observer;
 mod outcome;
+mod places;
 mod record;
 mod samples;
 mod shares;
+mod state;
 
 use self::guarded::guarded;
 pub(crate) use self::{
@@ -32,4 +36,5 @@ pub use self::{
     record::CallRecord,
     samples::DecisionSample,
     shares::RingShares,
+    state::InstanceState,
 };

@@ -67,9 +67,16 @@ pub trait Observer: Send + Sync + 'static {
         let _ = balancer;
     }
 
-    /// Who hears of the calls of a pool. It is asked once for each label of a service, of which there are at most 256 over the
-    /// life of the balancer; the calls of further rules are those of a pool `others`.
+    /// Who hears of the calls of a pool. It is asked once for each label of a service, of which there are at most 256 at a time; the
+    /// calls of further rules are those of a pool `others`. It must not make calls through the balancer.
     fn pool(&self, service: &ServiceKey, pool: &PoolLabel) -> Arc<dyn CallObserver>;
+
+    /// A label is given back: the policy in force does not name its rule, and the last call of it has ended. Should the rule come
+    /// back, [`pool`](Self::pool) is asked anew, maybe before this is told: count how often. A balancer that ends tells nothing of its
+    /// labels.
+    fn pool_gone(&self, service: &ServiceKey, pool: &PoolLabel) {
+        let _ = (service, pool);
+    }
 
     /// Something happened that is no call.
     fn event(&self, service: &ServiceKey, event: &BalancerEvent<'_>) {
@@ -84,6 +91,10 @@ impl<T: Observer + ?Sized> Observer for Arc<T> {
 
     fn pool(&self, service: &ServiceKey, pool: &PoolLabel) -> Arc<dyn CallObserver> {
         (**self).pool(service, pool)
+    }
+
+    fn pool_gone(&self, service: &ServiceKey, pool: &PoolLabel) {
+        (**self).pool_gone(service, pool);
     }
 
     fn event(&self, service: &ServiceKey, event: &BalancerEvent<'_>) {

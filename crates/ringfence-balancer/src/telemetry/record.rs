@@ -3,7 +3,7 @@ use std::{fmt, sync::Arc, time::SystemTime};
 use ringfence_core::{InstanceId, KeyHash};
 use tokio::time::Instant;
 
-use super::{CallEnd, CallOutcome, DecisionSample, calls::Calls, calls::PoolMeter};
+use super::{CallEnd, CallOutcome, DecisionSample, calls::Calls, meter::PoolMeter};
 use crate::Decision;
 
 /// A call under way, for those who [observe](crate::Balancer::observe_call) the balancer.

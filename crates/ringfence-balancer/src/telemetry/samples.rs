@@ -1,7 +1,7 @@
 use std::{
     collections::VecDeque,
     sync::{
-        Mutex, PoisonError,
+        Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant, SystemTime},
@@ -39,18 +39,22 @@ pub struct DecisionSample {
 impl DecisionSample {
     /// The most that a balancer keeps.
     pub const KEPT: usize = 64;
+    /// How long a balancer goes on looking at calls when nobody asks for them any more: a minute.
+    pub const LOOKED_AT_FOR: Duration = Duration::from_secs(60);
 }
 
 /// Between two calls that are looked at.
 const INTERVAL: Duration = Duration::from_millis(10);
 
-/// Looks at few calls, and at none before somebody has asked.
+/// Looks at few calls, and at none unless somebody has asked lately.
 #[derive(Debug)]
 pub(super) struct Samples {
     is_on: AtomicBool,
     since: Instant,
     /// When the next one is due, in milliseconds.
     next: AtomicU64,
+    /// When somebody asked last, in milliseconds.
+    asked: AtomicU64,
     ended: ArrayQueue<DecisionSample>,
     kept: Mutex<VecDeque<DecisionSample>>,
 }
@@ -61,6 +65,7 @@ impl Samples {
             is_on: AtomicBool::new(false),
             since: now,
             next: AtomicU64::new(0),
+            asked: AtomicU64::new(0),
             ended: ArrayQueue::new(DecisionSample::KEPT),
             kept: Mutex::default(),
         }
@@ -75,10 +80,9 @@ impl Samples {
         if !self.is_on() {
             return false;
         }
-        let past = now.saturating_duration_since(self.since);
-        let past = u64::try_from(past.as_millis()).unwrap_or(u64::MAX);
+        let past = self.past(now);
         let next = self.next.load(Ordering::Relaxed);
-        let interval = u64::try_from(INTERVAL.as_millis()).unwrap_or(u64::MAX);
+        let interval = ms(INTERVAL);
         let order = Ordering::Relaxed;
         past >= next
             && self
@@ -87,14 +91,38 @@ impl Samples {
                 .is_ok()
     }
 
+    fn past(&self, now: Instant) -> u64 {
+        ms(now.saturating_duration_since(self.since))
+    }
+
     /// Never waits: where nobody has read those before it, it is left out.
     pub(super) fn push(&self, sample: DecisionSample) {
         let _ = self.ended.push(sample);
     }
 
-    /// Keeps the newest of what came since the last time.
-    pub(super) fn fold(&self) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Keeps the newest of what came since the last time, and nothing once nobody has asked for long.
+    pub(super) fn fold(&self, now: Instant) {
+        if !self.is_on() {
+            return;
+        }
+        let idle = self
+            .past(now)
+            .saturating_sub(self.asked.load(Ordering::Relaxed));
+        if idle >= ms(DecisionSample::LOOKED_AT_FOR) {
+            self.is_on.store(false, Ordering::Relaxed);
+        }
+        self.gather();
+        if !self.is_on() {
+            self.kept().clear();
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, VecDeque<DecisionSample>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn gather(&self) {
+        let mut kept = self.kept();
         for _ in 0..DecisionSample::KEPT {
             let Some(sample) = self.ended.pop() else {
                 break;
@@ -106,11 +134,15 @@ impl Samples {
         }
     }
 
-    /// The newest, the oldest of them first. From now on there will be some.
-    pub(super) fn newest(&self) -> Vec<DecisionSample> {
+    /// The newest, the oldest of them first. From now on there will be some, for a while.
+    pub(super) fn newest(&self, now: Instant) -> Vec<DecisionSample> {
+        self.asked.store(self.past(now), Ordering::Relaxed);
         self.is_on.store(true, Ordering::Relaxed);
-        self.fold();
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.iter().cloned().collect()
+        self.gather();
+        self.kept().iter().cloned().collect()
     }
+}
+
+fn ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,6 +1,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ringfence_core::{Fingerprint, Ring, View};
+use ringfence_core::{Evenness, Fingerprint, Ring, View, weight_shares};
 
 /// Parts of the key space that instances own on the ring of all of them, and what their weights ask for.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,22 +23,13 @@ impl RingShares {
 
     fn of(view: &View) -> Self {
         let ring = view.whole_ring();
-        let instances = view.snapshot().instances();
-        let weights = instances.iter().map(|instance| {
-            if instance.takes_traffic() {
-                f64::from(instance.weight().get())
-            } else {
-                0.0
-            }
-        });
-        let weights: Vec<f64> = weights.collect();
-        let total: f64 = weights.iter().sum();
-        let asked = weights
-            .iter()
-            .map(|weight| if total > 0.0 { weight / total } else { 0.0 });
-        let asked: Vec<f64> = asked.collect();
+        let instances = view.snapshot().instances().iter();
+        let asked = weight_shares(instances.map(|instance| &**instance));
         let owned = owned(ring, view);
-        let skew = owned.as_ref().and_then(|owned| skew(owned, &asked));
+        let skew = owned.as_ref().and_then(|owned| {
+            let pairs = owned.iter().copied().zip(asked.iter().copied());
+            Evenness::of(pairs).map(|evenness| evenness.max_over_mean)
+        });
         Self {
             fingerprint: ring.fingerprint(),
             owned,
@@ -63,14 +54,6 @@ fn owned(ring: &Ring, view: &View) -> Option<Vec<f64>> {
             .map(|i| share(i.id().as_str()).unwrap_or_default())
             .collect(),
     )
-}
-
-/// The largest of the parts, each compared with what it should be.
-pub(super) fn skew(parts: &[f64], asked: &[f64]) -> Option<f64> {
-    let pairs = parts.iter().zip(asked).filter(|(_, asked)| **asked > 0.0);
-    pairs
-        .map(|(part, asked)| part / asked)
-        .max_by(f64::total_cmp)
 }
 
 /// The shares of the view that was asked about last: whoever shows them asks often, and views change seldom.

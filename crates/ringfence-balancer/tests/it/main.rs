@@ -17,6 +17,7 @@ mod keyless;
 mod lifecycle;
 mod limits;
 mod load;
+mod logged;
 mod merging;
 mod movement;
 mod outlier;

@@ -30,7 +30,7 @@ Exit codes:
   0  done
   1  a difference, a finding, or a bound that was passed; whether the output is read to its end or not
   2  a wrong usage or input
-  3  the registry did not answer, or knows no such service";
+  3  the registry did not answer, knows no such service, or lists no instance of it";
 
 /// Who owns which key and why, how even a ring is, what a change moves, and why two clients disagree.
 ///

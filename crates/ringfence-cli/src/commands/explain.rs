@@ -1,21 +1,25 @@
 //! `ringfence explain`
 
 mod request;
+mod unread;
 
-use std::{io::Write, process::ExitCode, time::Duration};
+use std::{io::Write, process::ExitCode, sync::Arc, time::Duration};
 
-use ringfence_balancer::{Balancer, BalancerConfig};
-use ringfence_policy::{Explanation, RequestHead, TagAuthority};
+use ringfence_balancer::{Balancer, BalancerConfig, Current};
+use ringfence_core::did_you_mean;
+use ringfence_policy::{CompiledPolicy, Explanation, RequestHead, TagAuthority};
 use serde::Serialize;
 
 use crate::{
     args::{ExplainArgs, Format},
     color::{GOOD, paint},
     failure::Failure,
-    input::{Algorithm, check_stdin, context, good_policy},
+    input::{Algorithm, check_stdin, check_without_policy, context, good_policy, warn_of_unnamed},
     output::{printable, write_facts},
-    source::{Source, runtime},
+    source::{Source, runtime, warn},
 };
+
+use self::unread::unread;
 
 /// How long the first list may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -43,10 +47,18 @@ pub(crate) fn run(args: &ExplainArgs, out: &mut dyn Write) -> Result<ExitCode, F
     let ring = Algorithm::ring_of(&args.ring)?;
     let files = [Some(args.ring.instances.as_path()), args.policy.as_deref()];
     check_stdin(files.into_iter().flatten())?;
+    if args.policy.is_none() {
+        check_without_policy(&args.context, args.gray.is_some())?;
+    }
     let authority = TagAuthority::new();
     let context = context(&args.context, &authority)?;
     let policy = args.policy.as_deref();
     let policy = policy.map(|path| good_policy(path, &context)).transpose()?;
+    let policy = policy.map(Arc::new);
+    if let Some(policy) = &policy {
+        check_release(args, policy)?;
+        warn_of_unnamed(&args.context, std::slice::from_ref(policy));
+    }
     let request = request::of(args, &authority)?;
     let source = Source::parse(&args.ring.instances)?;
 
@@ -60,12 +72,16 @@ pub(crate) fn run(args: &ExplainArgs, out: &mut dyn Write) -> Result<ExitCode, F
     let told = runtime.block_on(async {
         let (discovery, key) = source.connect(args.ring.service.as_deref())?;
         let mut builder = Balancer::builder(discovery, key.clone()).with_config(config);
-        if let Some(policy) = policy {
-            builder = builder.with_policy(policy);
+        if let Some(policy) = &policy {
+            builder = builder.with_policy(policy.clone());
         }
         let balancer = builder.build().map_err(Failure::new)?;
         let away = |error| Failure::unreached(format_args!("{}: {error}", source.told()));
         balancer.ready().await.map_err(away)?;
+        let is_empty = |current: Current<'_>| current.view().snapshot().is_empty();
+        if balancer.read(is_empty).map_err(Failure::new)? {
+            return Err(source.without_instances(&key.to_string()));
+        }
         let told = balancer.read(|current| {
             let explanation = current.explain(&RequestHead::of(&request));
             let snapshot = current.view().snapshot();
@@ -87,8 +103,33 @@ pub(crate) fn run(args: &ExplainArgs, out: &mut dyn Write) -> Result<ExitCode, F
         told.map_err(Failure::new)
     });
     runtime.shutdown_background();
-    write(&told?, args.format, out)?;
+    let told = told?;
+    for told in unread(args, policy.as_deref(), &told.explanation) {
+        warn(told);
+    }
+    write(&told, args.format, out)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Fails where the policy has no release of the name that was given.
+fn check_release(args: &ExplainArgs, policy: &CompiledPolicy) -> Result<(), Failure> {
+    let releases = &policy.document().gray;
+    if let Some(name) = args
+        .gray
+        .as_ref()
+        .filter(|name| !releases.contains_key(*name))
+    {
+        let hint = did_you_mean(name, releases.keys().map(String::as_str));
+        let file = args
+            .policy
+            .as_deref()
+            .map(|path| path.display().to_string());
+        let file = file.unwrap_or_default();
+        return Err(Failure::new(format_args!(
+            "--gray {name}: {file} has no such release{hint}"
+        )));
+    }
+    Ok(())
 }
 
 fn write(told: &Told, format: Format, out: &mut dyn Write) -> Result<(), Failure> {

@@ -17,7 +17,7 @@ use crate::{
     args::InspectArgs,
     failure::Failure,
     input::{Algorithm, check_stdin, ring},
-    measure::{Evenness, Shares, expected},
+    measure::{Shares, evenness, expected},
     output::state_of,
     source::Source,
 };
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &InspectArgs, out: &mut dyn Write) -> Result<ExitCode, F
     let (pool, ring) = ring(&reading.fleet, &config);
     let shares = Shares::shown(&ring, args.sample);
     let expected = expected(&reading.fleet.instances);
-    let evenness = Evenness::of(&shares, &expected);
+    let evenness = evenness(&shares, &expected);
     let spread = args.keys.as_deref();
     let spread = spread
         .map(|path| Spread::of(path, &ring, usize::from(args.top)))
@@ -76,6 +76,9 @@ pub(crate) fn run(args: &InspectArgs, out: &mut dyn Write) -> Result<ExitCode, F
         top: spread.map(Spread::into_top),
     };
     told.write(args.format, out)?;
+    out.flush()?;
+    // What was left out is shown all the same, with the reasons.
+    reading.check(&source)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ringfence_core::{HashAlgorithm, Pool, Ring, RingConfig};
+use ringfence_core::{Evenness, HashAlgorithm, Pool, Ring, RingConfig};
 use ringfence_policy::RingSettings;
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use crate::{
     args::{Format, PlanArgs},
     failure::{Failure, unless_closed},
     input::{Algorithm, Fleet, ring},
-    measure::{Evenness, Shares, expected},
+    measure::{Shares, evenness, expected},
     output::{Table, percent, write_facts},
 };
 
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> Result<ExitCode, Fail
     let build_time = start.elapsed();
     let shares = Shares::shown(&ring, args.sample);
     let expected = expected(&fleet.instances);
-    let evenness = Evenness::of(&shares, &expected);
+    let evenness = evenness(&shares, &expected);
     let is_uneven = args
         .imbalance_bound
         .is_some_and(|bound| evenness.max_over_mean > bound);

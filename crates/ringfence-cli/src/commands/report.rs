@@ -16,6 +16,7 @@ pub(crate) fn run(args: &ReportArgs, out: &mut dyn Write) -> Result<ExitCode, Fa
     let config = Algorithm::ring_of(&args.ring)?;
     let source = Source::parse(&args.ring.instances)?;
     let reading = source.read(args.ring.service.as_deref())?;
+    reading.check(&source)?;
     reading.fleet.check_takers(&args.ring.instances)?;
     let measured = Measured::of(&reading.fleet, &config, args);
     let html = page::of(&page::About {

@@ -8,7 +8,7 @@ use super::read_text;
 use crate::{
     args::RingArgs,
     failure::Failure,
-    source::{Source, warn},
+    source::{Reading, Source, warn},
 };
 
 /// Instances in the order in which they are listed.
@@ -64,21 +64,28 @@ impl Fleet {
         })
     }
 
-    /// The instances of a source of any kind. What a registry has besides instances is told on standard error and left out, as
-    /// clients do it.
+    /// The instances of a source of any kind, which may be none. What a registry has besides instances is told on standard error and
+    /// left out, as clients do it.
     pub(crate) fn read(place: &Path, service: Option<&str>) -> Result<Self, Failure> {
-        let source = Source::parse(place)?;
+        Self::read_of(&Source::parse(place)?, service).map(|reading| reading.fleet)
+    }
+
+    fn read_of(source: &Source, service: Option<&str>) -> Result<Reading, Failure> {
         let reading = source.read(service)?;
         for record in &reading.rejected {
             let id = record.id.as_deref().unwrap_or("(no id)");
             let reason = &record.reason;
             warn(format_args!("{}: left out: {id}: {reason}", source.told()));
         }
-        Ok(reading.fleet)
+        Ok(reading)
     }
 
+    /// The same of the instances that a command is about, of which there must be some.
     pub(crate) fn of(args: &RingArgs) -> Result<Self, Failure> {
-        Self::read(&args.instances, args.service.as_deref())
+        let source = Source::parse(&args.instances)?;
+        let reading = Self::read_of(&source, args.service.as_deref())?;
+        reading.check(&source)?;
+        Ok(reading.fleet)
     }
 
     pub(crate) fn pool(&self) -> Pool {
@@ -91,8 +98,7 @@ impl Fleet {
         if self.instances.iter().any(Instance::takes_traffic) {
             return Ok(());
         }
-        let fault =
-            "no instance takes traffic: there is none, or all are disabled or have weight 0";
+        let fault = "no instance takes traffic: all are disabled or have weight 0";
         Err(Failure::at(path, None, fault))
     }
 }

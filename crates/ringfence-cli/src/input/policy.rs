@@ -1,13 +1,14 @@
 //! A policy, and what its program would give it.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, sync::Arc};
 
 use ringfence_policy::{
-    CompiledPolicy, KeySecret, PolicyContext, PolicyDocument, PolicyError, TagAuthority,
+    CompiledPolicy, KeyFrom, KeySecret, KeySource, PolicyContext, PolicyDocument, PolicyError,
+    TagAuthority,
 };
 
 use super::read_text;
-use crate::{args::ContextArgs, failure::Failure};
+use crate::{args::ContextArgs, failure::Failure, source::warn};
 
 /// What the arguments say of the program, with whose tokens are believed.
 pub(crate) fn context(
@@ -30,6 +31,47 @@ pub(crate) fn context(
         context = context.with_secret(name, secret(Path::new(file))?);
     }
     Ok(context)
+}
+
+/// Fails where something is said that a policy alone reads, and there is none.
+pub(crate) fn check_without_policy(args: &ContextArgs, has_release: bool) -> Result<(), Failure> {
+    let given = [
+        ("--gray", has_release),
+        ("--zone", args.zone.is_some()),
+        ("--region", args.region.is_some()),
+        ("--secret", !args.secrets.is_empty()),
+        ("--function", !args.functions.is_empty()),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => Err(Failure::new(format_args!(
+            "{option}: it is a policy that reads this: add --policy FILE"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Tells of secrets and functions that no rule of the policies names.
+pub(crate) fn warn_of_unnamed(args: &ContextArgs, policies: &[Arc<CompiledPolicy>]) {
+    let rules = || policies.iter().flat_map(|policy| &policy.document().rules);
+    for text in &args.secrets {
+        let name = text.split_once('=').map_or(&**text, |(name, _)| name);
+        if !rules().any(|rule| rule.keyed_hash.as_deref() == Some(name)) {
+            warn(format_args!("--secret {name}: no rule names it"));
+        }
+    }
+    for name in &args.functions {
+        if !rules().any(|rule| calls(&rule.key, name)) {
+            warn(format_args!("--function {name}: no rule names it"));
+        }
+    }
+}
+
+fn calls(sources: &[KeySource], function: &str) -> bool {
+    sources.iter().any(|source| match &source.from {
+        KeyFrom::Function(name) => name == function,
+        KeyFrom::All(parts) => calls(parts, function),
+        _ => false,
+    })
 }
 
 /// No message shows anything of what is in the file.

@@ -3,6 +3,7 @@
 mod address;
 #[cfg(any(feature = "consul", feature = "nacos", feature = "etcd"))]
 mod credentials;
+mod environment;
 mod kind;
 mod read;
 mod registry;
@@ -18,7 +19,7 @@ use ringfence_discovery::{Discovery, FileDiscovery, ServiceKey, StaticDiscovery}
 pub(crate) use self::{
     address::RegistryAddress,
     kind::Kind,
-    read::{runtime, warn},
+    read::{Reading, runtime, warn},
 };
 use crate::{failure::Failure, input::Fleet};
 
@@ -67,6 +68,20 @@ impl Source {
         }
     }
 
+    /// What is wrong where a service has no instance: in a registry it may be misspelt, and elsewhere it is a wrong input.
+    pub(crate) fn without_instances(&self, service: &str) -> Failure {
+        match self {
+            Self::File(path) => {
+                let fault = format_args!("the service `{service}` has no instance");
+                Failure::at(path, None, fault)
+            }
+            Self::Static(_) => Failure::new("static: the list has no instance"),
+            Self::Registry(address) => Failure::unreached(format_args!(
+                "{address}: no instance of `{service}` is listed, as of a name that is misspelt and of one that may not be read"
+            )),
+        }
+    }
+
     /// The source to be watched. A file on disk is followed; standard input is read once.
     ///
     /// A registry's client starts tasks, so this needs a runtime.
@@ -105,7 +120,7 @@ fn file(path: &Path) -> Result<Source, Failure> {
     let is_plainly_path = path.is_absolute() || text.starts_with('.');
     if before_host.is_some_and(|before| before.contains(':')) && !is_plainly_path {
         return Err(Failure::new(
-            "no address holds a user and password (ringfence help credentials); a path with a `:` before an `@` begins with ./",
+            "no address holds a user and password (ringfence --help says which); a path with a `:` before an `@` begins with ./",
         ));
     }
     Ok(Source::File(path.to_owned()))

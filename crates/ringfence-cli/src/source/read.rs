@@ -25,6 +25,21 @@ pub(crate) struct Reading {
     pub(crate) provenance: Provenance,
 }
 
+impl Reading {
+    /// Fails where there is no instance, of which nothing could be told.
+    pub(crate) fn check(&self, source: &Source) -> Result<(), Failure> {
+        let service = &self.fleet.service;
+        match (self.fleet.instances.is_empty(), self.rejected.len()) {
+            (false, _) => Ok(()),
+            (true, 0) => Err(source.without_instances(service)),
+            (true, records) => Err(Failure::unreached(format_args!(
+                "{}: no record of `{service}` is an instance: {records} left out",
+                source.told()
+            ))),
+        }
+    }
+}
+
 impl Source {
     /// Reads it once. Of a file each record must be right; of a registry the bad ones are listed.
     pub(crate) fn read(&self, service: Option<&str>) -> Result<Reading, Failure> {
@@ -64,12 +79,6 @@ impl Source {
         let places = snapshot.given_order();
         let instances = places.filter_map(|place| snapshot.instances().get(place as usize));
         let instances: Vec<Instance> = instances.map(|i| Instance::clone(i)).collect();
-        if instances.is_empty() {
-            let kind = source.name();
-            warn(format_args!(
-                "{told}: {kind} lists no instance of `{key}`; it says the same of a name that is misspelt, and of one that may not be read"
-            ));
-        }
         Ok(Reading {
             fleet: Fleet {
                 service: key.to_string(),

@@ -46,7 +46,7 @@ fn consul(address: &RegistryAddress) -> Result<Connected, Failure> {
 
     let scheme = if address.is_tls { "https" } else { "http" };
     let mut config = ConsulConfig::new(format!("{scheme}://{}", address.hosts.join(",")));
-    if let Some(token) = super::credentials::consul() {
+    if let Some(token) = super::credentials::consul()? {
         config = config.with_token(token);
     }
     if let Some(pem) = super::credentials::authority("CONSUL_CACERT")? {

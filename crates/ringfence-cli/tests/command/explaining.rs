@@ -90,12 +90,6 @@ fn what_the_program_says_is_believed_and_what_comes_from_outside_is_not() {
         told("--header x-user=a --tag tenant=acme")["tags"][0]["value"],
         "acme"
     );
-    let keyless = told("--key k");
-    assert_eq!(
-        (&keyless["key"], &keyless["final"]),
-        (&Value::Null, &Value::Null),
-        "this rule takes a header"
-    );
     let claim = "ringfence: 1\nrules: [{ name: all, key: [{ claim: sub }, { peer: {} }] }]\n";
     folder.write("policy.yaml", claim);
     assert_eq!(told("--claim sub=me")["key"]["raw"], "me");
@@ -151,4 +145,131 @@ fn wrong_requests_are_told() {
             && told.contains("did you mean `limits`?"),
         "{told}"
     );
+}
+
+fn warned(folder: &Folder, args: &str) -> String {
+    let ran = folder.run(&format!("explain --instances fleet.yaml {args}"));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.contains("service   cart"), "{}", ran.out);
+    ran.err
+}
+
+#[test]
+fn what_the_program_puts_in_and_nobody_reads_is_told() {
+    let folder = shop();
+    assert_eq!(
+        warned(&folder, "--policy policy.yaml --path /carts --key k"),
+        "ringfence: --key is not read: the rule `carts` takes its key from header x-user\n"
+    );
+    assert_eq!(
+        warned(
+            &folder,
+            "--policy policy.yaml --key k --claim sub=me --peer 10.0.0.9"
+        ),
+        "ringfence: --claim sub is not read: the rule `rest` takes its key from extension\n\
+         ringfence: --peer is not read: the rule `rest` takes its key from extension\n"
+    );
+    folder.write(
+        "both.yaml",
+        "ringfence: 1\nrules: [{ name: all, key: [{ header: x-user }, { all: [{ claim: a }, { claim: b }] }, { extension: {} }] }]\n",
+    );
+    assert_eq!(
+        warned(&folder, "--policy both.yaml --key k --header x-user=me"),
+        "ringfence: --key is not read: header x-user has a key, and comes before it\n"
+    );
+    assert_eq!(
+        warned(&folder, "--policy both.yaml --claim a=1 --claim b=2"),
+        ""
+    );
+    // Headers may be a whole request's, of which a rule reads a few.
+    assert_eq!(
+        warned(&folder, "--policy policy.yaml --key k --header a=b"),
+        ""
+    );
+    // Without a policy, or with one that is off, it is the key alone that counts.
+    assert_eq!(
+        warned(
+            &folder,
+            "--key k --header a=b --claim sub=me --peer 10.0.0.9 --path /x --method POST"
+        ),
+        "ringfence: --header is not read without a policy\n\
+         ringfence: --claim is not read without a policy\n\
+         ringfence: --peer is not read without a policy\n\
+         ringfence: --path is not read without a policy\n\
+         ringfence: --method is not read without a policy\n"
+    );
+    folder.write(
+        "off.yaml",
+        POLICY.replace("ringfence: 1", "ringfence: 1\nmode: off"),
+    );
+    assert_eq!(
+        warned(&folder, "--policy off.yaml --claim sub=me"),
+        "ringfence: --claim is not read while the policy is off\n"
+    );
+}
+
+#[test]
+fn releases_zones_and_secrets_that_mean_nothing_are_told() {
+    let folder = shop();
+    let fault = |args: &str| {
+        folder
+            .run(&format!("explain --instances fleet.yaml {args}"))
+            .fault()
+    };
+    for option in [
+        "gray next",
+        "zone az-1",
+        "region eu",
+        "function f",
+        "secret a=b",
+    ] {
+        let name = option.split(' ').next().expect("a name");
+        let told = fault(&format!("--key k --{option}"));
+        assert_eq!(
+            told,
+            format!("--{name}: it is a policy that reads this: add --policy FILE")
+        );
+    }
+    assert_eq!(
+        fault("--policy policy.yaml --key k --gray nxt"),
+        "--gray nxt: policy.yaml has no such release, did you mean `next`?"
+    );
+    folder.write("none.yaml", "ringfence: 1\n");
+    assert_eq!(
+        fault("--policy none.yaml --key k --gray next"),
+        "--gray next: none.yaml has no such release, nor any other"
+    );
+    assert_eq!(
+        warned(&folder, "--policy policy.yaml --key k --gray next"),
+        "ringfence: --gray next has no effect: the rule `rest` does not name it\n"
+    );
+    folder.write(
+        "stopped.yaml",
+        POLICY.replace("percent: 0", "percent: 0, enabled: false"),
+    );
+    assert_eq!(
+        warned(
+            &folder,
+            "--policy stopped.yaml --header x-user=me --path /carts --gray next"
+        ),
+        "ringfence: --gray next has no effect: it is stopped\n"
+    );
+    folder.write("raw", [7; 16]);
+    assert_eq!(
+        warned(
+            &folder,
+            "--policy policy.yaml --key k --secret peper=raw --function f"
+        ),
+        "ringfence: --secret peper: no rule names it\nringfence: --function f: no rule names it\n"
+    );
+    // The same of a lint.
+    let told = folder
+        .run("lint --instances fleet.yaml --zone az-1")
+        .fault();
+    assert_eq!(
+        told,
+        "--zone: it is a policy that reads this: add --policy FILE"
+    );
+    let linted = folder.run("lint --policy policy.yaml --zone az-1 --function f");
+    assert_eq!(linted.err, "ringfence: --function f: no rule names it\n");
 }

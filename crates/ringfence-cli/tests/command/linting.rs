@@ -151,6 +151,8 @@ fn every_finding_of_a_balancer_can_be_found() {
     let text: String = lines
         .map(|(name, value)| format!("{name}: {value}\n"))
         .collect();
+    // Times of copies need a folder for them.
+    let text = format!("{text}watch.disk_snapshots.dir: copies\n");
     folder.write("s.yaml", &text);
     // Health checks are on with any of their settings, and 30 s are what they take to notice.
     assert_eq!(

@@ -5,7 +5,9 @@
     reason = "helpers of tests, where a failure is to end the test"
 )]
 
+mod credentials;
 mod diffing;
+mod empty;
 mod explaining;
 mod forms;
 mod guides;
@@ -16,6 +18,7 @@ mod parity;
 mod planning;
 mod reporting;
 mod routing;
+mod settings;
 mod simulating;
 mod support;
 mod usage;

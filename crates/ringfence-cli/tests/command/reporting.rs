@@ -92,7 +92,7 @@ fn one_instance_alone_is_a_whole_turn() {
         folder
             .run("report - --instances fleet.yaml")
             .fault()
-            .contains("no instance takes traffic")
+            .contains("the service `a` has no instance")
     );
     assert!(
         folder

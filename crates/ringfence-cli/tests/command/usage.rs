@@ -30,7 +30,7 @@ fn faults_of_the_instances_have_a_file_and_a_line() {
         ),
         (
             "services:\n  order: []\n",
-            "fleet.yaml: no instance takes traffic",
+            "fleet.yaml: the service `order` has no instance",
         ),
         ("services: {}\n", "fleet.yaml: the file has no service"),
         (

@@ -1,6 +1,11 @@
 //! `ringfence watch` of files, which change as services do
 
-use std::time::Duration;
+use std::{
+    io::{BufRead as _, BufReader},
+    process::Stdio,
+    thread,
+    time::{Duration, Instant},
+};
 
 use serde_json::Value;
 
@@ -87,4 +92,36 @@ fn a_service_that_is_not_there_is_told() {
         .run("watch --once --instances static:a:1 --for 0")
         .code;
     assert_eq!(empty, Some(3), "there was no time for a list");
+}
+
+/// As of `ringfence watch | head -1`, where the next change may be hours away.
+#[test]
+fn it_ends_when_nobody_reads_it_any_more() {
+    let folder = shop();
+    for format in ["json", "csv", "table"] {
+        let args = format!("watch --instances fleet.yaml --format {format}");
+        let mut command = folder.command(&args);
+        let piped = command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = piped.spawn().expect("it starts");
+        let mut out = BufReader::new(child.stdout.take().expect("piped"));
+        let mut line = String::new();
+        out.read_line(&mut line).expect("a line");
+        // All of the first list is written, so that no write can fail any more.
+        thread::sleep(Duration::from_secs(1));
+        assert_eq!(child.try_wait().expect("its state"), None, "it is read");
+        drop(out);
+        let end = Instant::now() + Duration::from_secs(10);
+        let status = loop {
+            match child.try_wait().expect("its state") {
+                Some(status) => break status,
+                None if Instant::now() < end => thread::sleep(Duration::from_millis(20)),
+                None => {
+                    child.kill().expect("it runs");
+                    child.wait().expect("it ends");
+                    panic!("{format}: it waits for a change that nobody would read");
+                }
+            }
+        };
+        assert_eq!(status.code(), Some(0), "{format}");
+    }
 }

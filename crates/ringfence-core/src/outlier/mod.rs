@@ -22,6 +22,6 @@ pub use self::{
     config::{FailurePercentageConfig, OutlierConfig, SuccessRateConfig},
     decision::{EjectionCause, OutlierDecision, OutlierEvent, Refusal, ReturnCause, Suspicion},
     detector::OutlierDetector,
-    record::EjectionState,
+    record::{EjectionState, EjectionTerm},
     tally::MemberTally,
 };

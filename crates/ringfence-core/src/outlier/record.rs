@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::OutlierConfig;
+use super::{EjectionCause, OutlierConfig};
 
 /// Where an instance is that was ejected and is not forgiven yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,6 +14,18 @@ pub enum EjectionState {
     OnTrial,
     /// It has its full traffic again.
     Back,
+}
+
+/// Why an instance is left out, and until when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EjectionTerm {
+    /// Why.
+    pub cause: EjectionCause,
+    /// When it may come back at the latest; a probe that it passes, and the limits of ejection, may end it earlier.
+    pub until: Instant,
+    /// Ejections in a row, this one included.
+    pub times: u32,
 }
 
 #[derive(Debug)]
@@ -36,6 +48,7 @@ pub(super) enum Stage {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ejection {
+    pub(super) cause: EjectionCause,
     pub(super) until: Instant,
     /// A probe may tell that it is back.
     pub(super) unreachable: bool,

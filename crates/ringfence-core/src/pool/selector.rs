@@ -23,6 +23,25 @@ impl Attribute {
         Self::Tag(name.trim().into())
     }
 
+    /// What a name stands for where people write it: `version`, `zone`, `region`, else the [tag](Self::tag) of this name.
+    ///
+    /// # Examples
+    /// ```
+    /// use ringfence_core::Attribute;
+    ///
+    /// assert_eq!(Attribute::named(" zone "), Attribute::Zone);
+    /// assert_eq!(Attribute::named("tenant"), Attribute::tenant());
+    /// ```
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        match name.trim() {
+            "version" => Self::Version,
+            "zone" => Self::Zone,
+            "region" => Self::Region,
+            tag => Self::tag(tag),
+        }
+    }
+
     /// The tag `tenant`.
     #[must_use]
     pub fn tenant() -> Self {

@@ -1,8 +1,11 @@
 //! Series are few, and go (B63).
 
-use ringfence_balancer::{CallOutcome, PickRequest};
+use std::sync::Arc;
+
+use ringfence_balancer::{Balancer, CallOutcome, CompiledPolicy, PickRequest};
 use ringfence_core::RequestTags;
 use ringfence_metrics::Metrics;
+use ringfence_policy::{PolicyContext, PolicyDocument};
 
 use crate::support::*;
 
@@ -51,6 +54,88 @@ async fn keys_and_tags_make_no_series() {
     let now = series(&text).len();
     assert!(now <= before + 20, "{before} {now}");
     assert!(!text.contains("tenant-") && !text.contains("key-"));
+}
+
+/// A policy that is replaced again and again, each time with a rule of another name beside one that stays.
+#[tokio::test(start_paused = true)]
+async fn series_of_rules_go_with_them_and_those_of_others_never_fall() {
+    let metrics = Metrics::new();
+    let (_registry, balancer) = fleet(&metrics).await;
+    let decision = balancer.pick(&PickRequest::new()).expect("an owner");
+    let call = |policy: &CompiledPolicy, rule: &str| {
+        let mut call = balancer.observe_call().expect("observed");
+        let label = policy.labels().find(|label| &***label == rule);
+        call.decided(&decision, label);
+        call.end(CallOutcome::Success, None);
+    };
+    let requests = |rule: &str| {
+        format!(
+            "ringfence_requests_total{{outcome=\"success\",pool=\"{rule}/0\",service=\"order\"}}"
+        )
+    };
+    let mut before = None;
+    let mut policies = 0;
+    for n in 0..10_000 {
+        let text = format!("{{ ringfence: 1, rules: [{{ name: stays }}, {{ name: rule-{n} }}] }}");
+        let policy = PolicyDocument::parse_and_compile(&text, &PolicyContext::new());
+        let policy = Arc::new(policy.expect("legal"));
+        balancer.set_policy(Arc::clone(&policy));
+        settle().await;
+        call(&policy, "stays");
+        call(&policy, &format!("rule-{n}"));
+        policies += 1;
+        if n % 1_000 == 0 {
+            let now = series(&metrics.render());
+            assert_eq!(now[&requests("stays")], f64::from(policies));
+            assert_eq!(
+                now[&requests(&format!("rule-{n}"))],
+                1.0,
+                "no label of its own"
+            );
+            let of_rules = now.keys().filter(|name| name.contains("rule-"));
+            assert!(
+                of_rules
+                    .clone()
+                    .all(|name| name.contains(&format!("rule-{n}/")))
+            );
+            assert_eq!(*before.get_or_insert(now.len()), now.len());
+        }
+    }
+}
+
+/// What one balancer gives back, another one of the same service may still have.
+#[tokio::test(start_paused = true)]
+async fn series_of_a_rule_stay_while_another_balancer_has_it() {
+    let metrics = Metrics::new();
+    let (registry, one) = fleet(&metrics).await;
+    let other = Balancer::builder(registry, "order").with_observer(metrics.clone());
+    let other = other.build_ready().await.expect("ready");
+    let policy = |rule: &str| {
+        let text = format!("{{ ringfence: 1, rules: [{{ name: {rule} }}] }}");
+        let policy = PolicyDocument::parse_and_compile(&text, &PolicyContext::new());
+        Arc::new(policy.expect("legal"))
+    };
+    let carts = policy("carts");
+    for balancer in [&one, &other] {
+        balancer.set_policy(Arc::clone(&carts));
+        settle().await;
+        let mut call = balancer.observe_call().expect("observed");
+        let decision = balancer.pick(&PickRequest::new()).expect("an owner");
+        call.decided(&decision, carts.labels().next());
+        call.end(CallOutcome::Success, None);
+    }
+    let count = || {
+        let name =
+            "ringfence_requests_total{outcome=\"success\",pool=\"carts/0\",service=\"order\"}";
+        series(&metrics.render()).get(name).copied()
+    };
+    assert_eq!(count(), Some(2.0));
+    one.set_policy(policy("orders"));
+    settle().await;
+    assert_eq!(count(), Some(2.0));
+    other.set_policy(policy("orders"));
+    settle().await;
+    assert_eq!(count(), None);
 }
 
 #[tokio::test(start_paused = true)]

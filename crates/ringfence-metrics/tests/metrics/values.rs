@@ -1,10 +1,12 @@
 //! The numbers are those of what happened.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
-use ringfence_balancer::{Balancer, CallOutcome, PickRequest};
-use ringfence_discovery::{ErrorKind, MemoryRegistry};
+use ringfence_balancer::{Balancer, CallOutcome, FailureKind, Outcome, OutlierConfig, PickRequest};
+use ringfence_core::Instance;
+use ringfence_discovery::{ErrorKind, MemoryRegistry, StaticDocument};
 use ringfence_metrics::Metrics;
+use ringfence_policy::PolicyContext;
 use ringfence_testkit::ScriptedDiscovery;
 use tokio::time::sleep;
 
@@ -94,10 +96,7 @@ async fn the_state_is_that_of_the_moment() {
     settle().await;
     let now = series(&metrics.render());
     assert_eq!(now["ringfence_in_flight{service=\"order\"}"], 0.0);
-    assert_eq!(
-        now["ringfence_ring_instances{service=\"order\",state=\"known\"}"],
-        4.0
-    );
+    assert_eq!(instances(&now), 4.0);
     let moved = now["ringfence_ring_moved_ratio{service=\"order\"}"];
     assert!((0.1..0.4).contains(&moved), "{moved}");
     assert_eq!(
@@ -116,6 +115,105 @@ async fn the_state_is_that_of_the_moment() {
         now["ringfence_view_build_seconds_count{service=\"order\"}"],
         2.0
     );
+}
+
+/// All instances of `order`, as the sum over their states.
+fn instances(series: &BTreeMap<String, f64>) -> f64 {
+    let states = series
+        .iter()
+        .filter(|(name, _)| name.starts_with("ringfence_ring_instances{service=\"order\""));
+    states.map(|(_, value)| value).sum()
+}
+
+/// Whoever adds the states up gets the number of instances, whatever is the matter with each.
+#[tokio::test(start_paused = true)]
+async fn each_instance_is_in_one_state() {
+    let metrics = Metrics::new();
+    let registry = MemoryRegistry::new();
+    let sick = |n| Instance::builder(format!("i{n}"), format!("10.0.0.{n}:80")).healthy(false);
+    registry.replace("order", (0..10).map(instance));
+    let outlier = OutlierConfig::default().with_max_ejection_percent(50);
+    let config = config().with_outlier(outlier.expect("legal"));
+    let balancer = Balancer::builder(registry.clone(), "order")
+        .with_config(config)
+        .with_observer(metrics.clone());
+    let balancer = balancer.build_ready().await.expect("ready");
+    let fail = |id: &str| {
+        let keys = (0..10_000).map(|n| format!("k{n}"));
+        let decisions = keys.map(|key| balancer.pick(&PickRequest::new().with_key(&key)));
+        let of_it = decisions
+            .filter_map(Result::ok)
+            .filter(|decision| decision.instance().id().as_str() == id);
+        for decision in of_it.take(5) {
+            let mut attempt = decision.first().begin();
+            attempt.report(Outcome::Failure(FailureKind::Status));
+        }
+    };
+    fail("i0");
+    fail("i1");
+    settle().await;
+    // Several things are the matter with these: ejected, and not healthy or of no weight.
+    registry.register("order", sick(1).build().expect("legal"));
+    registry.register("order", sick(2).build().expect("legal"));
+    registry.register("order", sick(3).weight(0).build().expect("legal"));
+    registry.register("order", sick(4).enabled(false).build().expect("legal"));
+    settle().await;
+    let now = series(&metrics.render());
+    let of = |state: &str| {
+        now[&format!("ringfence_ring_instances{{service=\"order\",state=\"{state}\"}}")]
+    };
+    assert_eq!((of("ejected"), of("unhealthy")), (1.0, 2.0), "{now:?}");
+    assert_eq!((of("drained"), of("disabled")), (1.0, 1.0));
+    assert_eq!((of("usable"), instances(&now)), (5.0, 10.0));
+
+    // One that came back is usable, and on trial.
+    sleep(Duration::from_secs(35)).await;
+    let now = series(&metrics.render());
+    let reduced = now["ringfence_ring_instances_reduced{service=\"order\",why=\"on_trial\"}"];
+    assert_eq!((reduced, instances(&now)), (1.0, 10.0));
+    let usable = now["ringfence_ring_instances{service=\"order\",state=\"usable\"}"];
+    assert_eq!(usable, 6.0);
+}
+
+/// What runs at an instance that has left the list is still there.
+#[tokio::test(start_paused = true)]
+async fn calls_at_instances_that_left_are_in_flight() {
+    let metrics = Metrics::new();
+    let (registry, balancer) = fleet(&metrics).await;
+    let decision = balancer.pick(&PickRequest::new()).expect("an owner");
+    let running = decision.first().begin();
+    let in_flight = || {
+        let now = series(&metrics.render());
+        let of = |name: &str| now[&format!("{name}{{service=\"order\"}}")];
+        (
+            of("ringfence_in_flight"),
+            of("ringfence_in_flight_departed"),
+        )
+    };
+    assert_eq!(in_flight(), (1.0, 0.0));
+    registry.deregister("order", decision.instance().id().as_str());
+    settle().await;
+    assert_eq!(in_flight(), (1.0, 1.0));
+    drop(running);
+    assert_eq!(in_flight(), (0.0, 0.0));
+}
+
+/// A document that is no policy is a policy that failed, for alerts as for people.
+#[tokio::test(start_paused = true)]
+async fn documents_that_are_no_policy_are_counted() {
+    let metrics = Metrics::new();
+    let registry = MemoryRegistry::new();
+    registry.replace("order", (0..3).map(instance));
+    let document = StaticDocument::new("{ ringfence: 1, rulez: [] }");
+    let balancer = Balancer::builder(registry, "order")
+        .with_policy_source(document, PolicyContext::new())
+        .with_observer(metrics.clone());
+    let _balancer = balancer.build_ready().await.expect("ready");
+    let now = series(&metrics.render());
+    let of = |outcome: &str| {
+        now[&format!("ringfence_policies_total{{outcome=\"{outcome}\",service=\"order\"}}")]
+    };
+    assert_eq!((of("applied"), of("failed")), (0.0, 1.0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -176,10 +274,7 @@ async fn several_balancers_of_one_service_add_up_and_other_services_have_series_
         now["ringfence_requests_total{outcome=\"success\",pool=\"default/0\",service=\"order\"}"],
         2.0
     );
-    assert_eq!(
-        now["ringfence_ring_instances{service=\"order\",state=\"known\"}"],
-        3.0
-    );
+    assert_eq!(instances(&now), 3.0);
     assert_eq!(now["ringfence_picks_total{service=\"cart\"}"], 1.0);
 }
 

@@ -3,9 +3,7 @@ use std::collections::HashSet;
 use ringfence_core::{Attribute, Match, did_you_mean};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::{
-    GrayElse, GrayRelease, Percent, PolicyDocument, PolicyError, TagMatch, document::attribute,
-};
+use crate::{GrayElse, GrayRelease, Percent, PolicyDocument, PolicyError, TagMatch};
 
 /// `gray` in ASCII, the seed of the hash that makes a release's seed of its name.
 const GRAY_SEED: u64 = 0x6772_6179;
@@ -71,7 +69,7 @@ fn release_of(name: &str, release: &GrayRelease) -> Result<Release, PolicyError>
         if values.is_empty() || values.iter().any(|value| value.trim().is_empty()) {
             return Err(PolicyError::new(path, "a value is missing"));
         }
-        let attribute = attribute(attribute_name);
+        let attribute = Attribute::named(attribute_name);
         if attribute == Attribute::tenant() {
             return Err(PolicyError::new(
                 path,
@@ -99,7 +97,7 @@ fn release_of(name: &str, release: &GrayRelease) -> Result<Release, PolicyError>
             .map(|tenant| tenant.trim().into())
             .collect(),
         to,
-        marker: attribute(marker),
+        marker: Attribute::named(marker),
         marker_values,
         otherwise: release.otherwise,
     })

@@ -10,7 +10,7 @@ use super::{
     key::header_name,
     text::{RegexBudget, Text},
 };
-use crate::{PolicyError, RequestHead, RequestMatch, TextMatch, document::attribute};
+use crate::{PolicyError, RequestHead, RequestMatch, TextMatch};
 
 /// Headers that are looked up once for all rules.
 const CACHED: usize = 16;
@@ -43,7 +43,7 @@ impl Matcher {
         };
         let tag = |(name, text): (&String, &TextMatch)| {
             Ok((
-                attribute(name),
+                Attribute::named(name),
                 Text::of(text, &format!("{path}.tags.{name}"), budget)?,
             ))
         };

@@ -13,10 +13,7 @@ use super::{
     text::RegexBudget,
     zone::LocalZone,
 };
-use crate::{
-    MissingKey, Mode, PolicyContext, PolicyDocument, PolicyError, Rule, document::attribute,
-    keys::KeyFinder,
-};
+use crate::{MissingKey, Mode, PolicyContext, PolicyDocument, PolicyError, Rule, keys::KeyFinder};
 
 /// Most instances that a request may try.
 const MAX_ATTEMPTS: u32 = 8;
@@ -148,7 +145,7 @@ impl Part<'_> {
             }
             Ok(HeaderTag {
                 header,
-                attribute: attribute(&tag.tag),
+                attribute: Attribute::named(&tag.tag),
                 trusted: tag.trusted,
             })
         });

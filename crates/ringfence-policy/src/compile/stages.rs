@@ -3,7 +3,7 @@
 use ringfence_core::{Attribute, Match};
 
 use super::{Release, matcher::Matcher, zone::LocalZone};
-use crate::{PolicyError, PoolStage, TagMatch, document::attribute};
+use crate::{PolicyError, PoolStage, TagMatch};
 
 /// A written pool, or one of the preferences in it.
 #[derive(Clone)]
@@ -55,7 +55,7 @@ impl Reader<'_> {
         for (name, matching) in &pool.require {
             let path = format!("{}.require.{name}", self.path);
             match self.condition(name, matching, &path)? {
-                Some(condition) => conditions.push((attribute(name), condition)),
+                Some(condition) => conditions.push((Attribute::named(name), condition)),
                 None => unknown = true,
             }
         }
@@ -64,7 +64,10 @@ impl Reader<'_> {
             let TagMatch::OneOf(values) = matching else {
                 return Err(PolicyError::new(path, "only values are allowed here"));
             };
-            conditions.push((attribute(name), Condition::IsNot(Match::none_of(values))));
+            conditions.push((
+                Attribute::named(name),
+                Condition::IsNot(Match::none_of(values)),
+            ));
         }
         let mut preferred = conditions.clone();
         let mut prefers = false;
@@ -74,7 +77,7 @@ impl Reader<'_> {
                 return Err(PolicyError::new(path, "it is required already"));
             }
             if let Some(condition) = self.condition(name, matching, &path)? {
-                preferred.push((attribute(name), condition));
+                preferred.push((Attribute::named(name), condition));
                 prefers = true;
             }
         }
@@ -108,7 +111,7 @@ impl Reader<'_> {
         matching: &TagMatch,
         path: &str,
     ) -> Result<Option<Condition>, PolicyError> {
-        let attribute = attribute(name);
+        let attribute = Attribute::named(name);
         if attribute == Attribute::tenant() {
             let reason = "what is a tenant's own is said in `tenants`, not in pools";
             return Err(PolicyError::new(path, reason));

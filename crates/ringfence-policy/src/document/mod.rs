@@ -1,6 +1,5 @@
 //! The policy as data: what is written in a file, and what a program can build of the same types.
 
-mod attribute;
 mod expected;
 mod gray;
 mod key;
@@ -23,10 +22,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::{
-    attribute::attribute,
-    read::{located, read, within},
-};
+pub(crate) use self::read::{located, read, within};
 pub use self::{
     gray::{GrayElse, GrayRelease},
     key::{KeyFrom, KeySource, Normaliser},

@@ -12,7 +12,7 @@ use ringfence_core::{PlanId, RequestTags, Snapshot, View, ViewConfig};
 
 pub use self::{
     report::{Cause, DryRun, Move, Place},
-    sample::SampleRequest,
+    sample::{SampleRequest, SampleRequestError},
 };
 use crate::{
     CompiledPolicy, Decides, Evaluation, MissingKey, RequestHead, RoutingKey, place::route_of,

@@ -1,15 +1,15 @@
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, error::Error, fmt, net::IpAddr};
 
-use http::Request;
-use ringfence_core::RequestTags;
+use http::{HeaderName, HeaderValue, Method, Request, Uri};
+use ringfence_core::{Attribute, RequestTags};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    PolicyError, RoutingKey,
-    document::{attribute, read, within},
+    PeerAddress, PolicyError, RoutingKey, VerifiedClaims,
+    document::{read, within},
 };
 
-/// A request for a [dry run](crate::dry_run), as it is written in a file.
+/// A request that was never sent, for a [dry run](crate::dry_run) or to be explained, as it is written in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SampleRequest {
@@ -23,6 +23,44 @@ pub struct SampleRequest {
     pub tags: BTreeMap<String, String>,
     /// What the program says of the request's key.
     pub key: Option<String>,
+    /// Claims that the program verified.
+    pub claims: BTreeMap<String, String>,
+    /// The peer on whose behalf the call is made, as the program's server saw it.
+    pub peer: Option<IpAddr>,
+}
+
+/// Which part of a [`SampleRequest`] is not legal in HTTP, and why; nothing of the part is repeated, since it may be secret.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SampleRequestError {
+    /// Its method.
+    Method(http::Error),
+    /// Its path.
+    Path(http::Error),
+    /// Its path does not begin with a slash.
+    NoPath,
+    /// One of its headers.
+    Header(http::Error),
+}
+
+impl fmt::Display for SampleRequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Method(error) => write!(f, "method: {error}"),
+            Self::Path(error) => write!(f, "path: {error}"),
+            Self::NoPath => f.write_str("path: expected a path that begins with /"),
+            Self::Header(error) => write!(f, "header: {error}"),
+        }
+    }
+}
+
+impl Error for SampleRequestError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Method(error) | Self::Path(error) | Self::Header(error) => Some(error),
+            Self::NoPath => None,
+        }
+    }
 }
 
 impl Default for SampleRequest {
@@ -33,6 +71,8 @@ impl Default for SampleRequest {
             headers: BTreeMap::new(),
             tags: BTreeMap::new(),
             key: None,
+            claims: BTreeMap::new(),
+            peer: None,
         }
     }
 }
@@ -73,26 +113,41 @@ impl SampleRequest {
     /// The request itself.
     ///
     /// # Errors
-    /// [`http::Error`] where a part of it is not legal in HTTP.
-    pub fn to_request(&self) -> Result<Request<()>, http::Error> {
-        let mut builder = Request::builder().method(&*self.method).uri(&*self.path);
-        for (name, value) in &self.headers {
-            builder = builder.header(name, value);
+    /// [`SampleRequestError`] where a part of it is not legal in HTTP, or its path does not begin with a slash.
+    pub fn to_request(&self) -> Result<Request<()>, SampleRequestError> {
+        let mut request = Request::new(());
+        let method = Method::from_bytes(self.method.as_bytes());
+        *request.method_mut() = method.map_err(|error| SampleRequestError::Method(error.into()))?;
+        let uri = self.path.parse::<Uri>();
+        let uri = uri.map_err(|error| SampleRequestError::Path(error.into()))?;
+        if !uri.path().starts_with('/') {
+            return Err(SampleRequestError::NoPath);
         }
-        let mut request = builder.body(())?;
+        *request.uri_mut() = uri;
+        let headers = request.headers_mut();
+        for (name, value) in &self.headers {
+            let fault = |error: http::Error| SampleRequestError::Header(error);
+            let name = HeaderName::try_from(name).map_err(|error| fault(error.into()))?;
+            let value = HeaderValue::try_from(value).map_err(|error| fault(error.into()))?;
+            let added = headers.try_append(name, value);
+            added.map_err(|error| fault(error.into()))?;
+        }
+        let extensions = request.extensions_mut();
         if let Some(key) = &self.key {
-            request
-                .extensions_mut()
-                .insert(RoutingKey::from(key.clone()));
+            extensions.insert(RoutingKey::from(key.clone()));
         }
         if !self.tags.is_empty() {
-            let tags = self
-                .tags
-                .iter()
-                .fold(RequestTags::new(), |tags, (name, value)| {
-                    tags.with(attribute(name), value)
-                });
-            request.extensions_mut().insert(tags);
+            let tags = self.tags.iter();
+            let tags = tags.fold(RequestTags::new(), |tags, (name, value)| {
+                tags.with(Attribute::named(name), value)
+            });
+            extensions.insert(tags);
+        }
+        if !self.claims.is_empty() {
+            extensions.insert(self.claims.iter().collect::<VerifiedClaims>());
+        }
+        if let Some(peer) = self.peer {
+            extensions.insert(PeerAddress::new(peer));
         }
         Ok(request)
     }

@@ -93,6 +93,7 @@ fn each_cause_is_told() {
         headers: [("x-user".to_owned(), format!("Alice-{i}"))].into(),
         tags: [("tenant".to_owned(), "acme".to_owned())].into(),
         key: Some(format!("k-{i}")),
+        ..SampleRequest::default()
     };
     let request: Vec<_> = (0..20)
         .map(|i| sample(i).to_request().expect("legal"))
@@ -144,21 +145,38 @@ fn bad_samples_are_errors() {
             .path(),
         "[0].hdrs"
     );
-    for sample in [
-        SampleRequest {
-            method: "G T".to_owned(),
-            ..SampleRequest::default()
-        },
-        SampleRequest {
-            path: "no path".to_owned(),
-            ..SampleRequest::default()
-        },
-        SampleRequest {
-            headers: [("x".to_owned(), "\n".to_owned())].into(),
-            ..SampleRequest::default()
-        },
+    for (sample, part) in [
+        ("{ method: G T }", "method: invalid HTTP method"),
+        ("{ path: no path }", "path: invalid uri character"),
+        (
+            "{ path: carts }",
+            "path: expected a path that begins with /",
+        ),
+        (
+            "{ headers: { x: \"\\n\" } }",
+            "header: failed to parse header value",
+        ),
+        (
+            "{ headers: { \"x y\": z } }",
+            "header: invalid HTTP header name",
+        ),
     ] {
-        assert!(sample.to_request().is_err(), "{sample:?}");
+        let samples = SampleRequest::parse_list(&format!("- {sample}")).expect("a list");
+        let error = samples[0].to_request().expect_err("not legal");
+        assert_eq!(error.to_string(), part);
+    }
+}
+
+#[test]
+fn claims_and_peers_are_keys_too() {
+    let sample = "- { claims: { sub: me }, peer: 10.1.2.3 }";
+    let samples = SampleRequest::parse_list(sample).expect("a list");
+    let request = [samples[0].to_request().expect("legal")];
+    let rule =
+        |key: &str| format!("rules: [{{ name: all, key: [{{ {key} }}], missing_key: reject }}]");
+    for read in ["claim: sub", "peer: {}"] {
+        let report = compare(&rule("claim: other"), &rule(read), &request);
+        assert_eq!(report.moved, 1, "{read}\n{report}");
     }
 }
 

@@ -146,6 +146,16 @@ impl CompiledPolicy {
     }
 }
 
+impl CompiledPolicy {
+    /// All that requests may be [counted](Evaluation::shared_label) by: the rules, each also with its releases, and `default` for
+    /// requests that no rule matches. Empty for a policy [of plans](Self::of_plans), whose program names its rules itself.
+    pub fn labels(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.rules
+            .iter()
+            .flat_map(|rule| std::iter::once(&rule.name).chain(&rule.release_names))
+    }
+}
+
 impl<'a> Evaluation<'a> {
     /// Name of the rule; `default` where none of the document matches.
     #[must_use]

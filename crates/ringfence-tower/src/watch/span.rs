@@ -1,4 +1,5 @@
-//! The span of a call. Its names are those of OpenTelemetry's semantic conventions where these have one.
+//! The span of a call. Its names are those of OpenTelemetry's semantic conventions where these have one; for gRPC those from before
+//! 2025, since a span cannot have either by a switch without paying for both.
 
 use std::fmt;
 use std::sync::Arc;

@@ -72,6 +72,7 @@ function makeRow(id) {
   }, id);
   parts.swatch = el("span", { class: "swatch", "aria-hidden": "true", vars: { "--hue": hue(id) } });
   parts.place = el("span", { class: "muted" });
+  parts.term = el("span", { class: "muted term" });
   parts.fill = el("i");
   parts.ideal = el("b");
   parts.bar = el("div", { class: "bar", role: "img" }, parts.fill, parts.ideal);
@@ -82,6 +83,12 @@ function makeRow(id) {
     cell("flight", { class: "number", "data-label": "In flight" }), cell("requests", { class: "number", "data-label": "Requests" }),
     cell("failures", { class: "number", "data-label": "Failed" }));
   return parts;
+}
+// Why outlier detection keeps it out, and for how long.
+function termOf(row) {
+  if (!row.ejection) return "";
+  const { cause, seconds_left: left, times } = row.ejection;
+  return `${cause}${times > 1 ? `, ${count(times)} times in a row` : ""}; ${left > 0 ? `back in ${count(left)} s at the latest` : "about to come back"}`;
 }
 function showRow(parts, row, scale) {
   const out = !takesRequests(row);
@@ -97,8 +104,9 @@ function showRow(parts, row, scale) {
   if (parts.state.dataset.state !== row.state) {
     parts.state.dataset.state = row.state;
     parts.state.title = row.why;
-    parts.state.replaceChildren(badge(stateOf(row)));
+    parts.state.replaceChildren(badge(stateOf(row)), parts.term);
   }
+  setText(parts.term, termOf(row));
   const share = row.load_share || 0;
   parts.fill.style.width = `${(100 * share) / scale}%`;
   parts.fill.classList.toggle("over", row.load_share !== null && share > 1.25 * row.weight_share);

@@ -22,6 +22,7 @@ function drawPools(pools, snapshot, served) {
   const { counters, policy } = snapshot;
   const facts = [
     policy.fingerprint ? `policy ${policy.fingerprint}, ${plural(policy.rules, "rule")}${policy.on ? "" : ", switched off"}` : "no policy",
+    policy.source && `from ${placeOf(policy.source)}${policy.source.rejected > 0 ? `, ${plural(policy.source.rejected, "document was", "documents were")} refused` : ""}`,
     plural(counters.fallbacks, "fallback"), `${count(counters.spilled)} spilled`, `${count(counters.overflows)} past a full owner`,
     `${count(counters.in_panic)} in panic`, `${count(counters.no_instances)} without an instance`,
   ];
@@ -38,7 +39,7 @@ function drawPools(pools, snapshot, served) {
   const prepared = pools.pools.map((pool) => el("li", {}, pool.condition, ": ", `${count(pool.usable)} usable of ${count(pool.members)} `, pool.panic && badge(["in panic", "bad"]),
     el("span", { class: "muted" }, pool.ring ? ` ${pool.ring.algorithm}, ${count(pool.ring.points)} points` : " on the ring of all")));
   target.replaceChildren(
-    el("p", { class: "muted facts" }, facts.map((fact) => el("span", {}, fact))),
+    el("p", { class: "muted facts" }, facts.filter(Boolean).map((fact) => el("span", {}, fact))),
     ...(served.length ? [el("p", { class: "muted facts" }, "Of the last calls looked at: ", served.map(([name, calls]) => el("span", {}, `${name}: ${count(calls)}`)))] : []),
     el("h3", {}, "Who is tried in which order"), ...routes,
     el("h3", {}, `Prepared pools (${count(pools.pools.length)})`), el("ol", {}, prepared),
@@ -67,6 +68,27 @@ function drawHotKeys(keys) {
     el("span", { class: "what" }, el("code", {}, key.key_hash), ` on ${key.instance} `, key.hot && badge(["hot", "warn"])),
     el("div", { class: "bar", "aria-hidden": "true" }, el("i", { vars: { width: `${Math.min(100, (100 * key.share) / keys.hottest[0].share)}%` } }))));
   target.replaceChildren(el("p", { class: "muted" }, keys.hot > 0 ? `${plural(keys.hot, "key counts", "keys count")} as hot.` : "No key counts as hot."), el("ol", { class: "keys" }, lines));
+}
+function drawObserve(observed) {
+  $("observe-card").hidden = !observed;
+  if (!observed) return $("observe").replaceChildren();
+  const warm = (share) => (share === null ? "none" : percent(share));
+  const facts = [
+    `${plural(observed.requests, "request")}, ${count(observed.keyless)} without a key`,
+    `both choose the same for ${observed.compared > 0 ? percent(observed.agreed / observed.compared) : "none"} of ${count(observed.compared)}`,
+    observed.unknown > 0 && `for ${count(observed.unknown)} it is not known who got them`,
+    `keys that are ready: ${warm(observed.warm_share)} now, ${warm(observed.warm_share_with_policy)} with the policy`,
+    `moved by changes of instances: ${count(observed.moved)} of ${count(observed.returned)} that came back`,
+  ];
+  const most = Math.max(1, ...observed.instances.map((row) => Math.max(row.actual, row.suggested)));
+  const shown = observed.instances.slice(0, 12);
+  const lines = shown.map((row) => el("li", {},
+    el("span", { class: "what" }, row.id), el("span", { class: "muted number" }, `${count(row.actual)} now, ${count(row.suggested)} with the policy`),
+    el("div", { class: "bar", "aria-hidden": "true" }, el("i", { vars: { width: `${(100 * row.actual) / most}%` } }), el("b", { vars: { left: `calc(${((100 * row.suggested) / most).toFixed(2)}% - 3px)` } }))));
+  const more = observed.instances.length - shown.length;
+  $("observe").replaceChildren(
+    el("p", { class: "muted facts" }, facts.filter(Boolean).map((fact) => el("span", {}, fact))), el("ol", { class: "keys observed" }, lines),
+    ...(more > 0 || observed.truncated ? [el("p", { class: "muted" }, "There are more instances than are shown.")] : []));
 }
 function drawCalls(calls) {
   const lines = [...calls].reverse().slice(0, 32).map((call) => el("li", {},

@@ -9,6 +9,7 @@ function show() {
   $("phase").dataset.kind = kind;
   setText($("note"), state.health.note ? `${state.health.service}: ${state.health.note}` : "");
   $("note").hidden = !state.health.note;
+  showPolicyFault(state.snapshot && state.snapshot.policy);
   document.title = `${state.health.service} (${text}) - Ringfence`;
   const snapshot = state.snapshot;
   showTiles(snapshot);
@@ -20,8 +21,17 @@ function show() {
   redraw("pools", [state.pools, snapshot && snapshot.counters, snapshot && snapshot.policy, served], () => drawPools(state.pools, snapshot, served));
   redraw("changes", state.changes, () => drawChanges(state.changes || []));
   redraw("hot", state.hot_keys, () => drawHotKeys(state.hot_keys));
+  redraw("observe", state.observe, () => drawObserve(state.observe));
   redraw("calls", state.decisions, () => drawCalls(state.decisions || []));
 }
+function showPolicyFault(policy) {
+  const source = policy && policy.source;
+  const stays = policy && policy.fingerprint ? "The policy before it stays in force." : "No policy is in force.";
+  const what = source && (source.fault ? `The newest policy is not used: ${source.fault.text}` : source.read_error && `The policy cannot be read: ${source.read_error}`);
+  setText($("policy-fault"), what ? `${what} (${placeOf(source)}). ${stays}` : "");
+  $("policy-fault").hidden = !what;
+}
+const placeOf = (source) => [source.name, source.document].filter(Boolean).join(" ");
 function showServices(state) {
   const names = state.services.map((service) => service.service);
   const many = names.length > 1;
@@ -36,8 +46,10 @@ function showServices(state) {
     $("service").replaceChildren(...options);
   });
   redraw("documents", view.service, () => {
-    const paths = ["state", "services", "snapshot", "ring", "pools", "decisions", "changes", "hot-keys", "metrics", "healthz"];
-    $("documents").replaceChildren(...paths.map((path) => el("a", { href: address(path) }, path)));
+    const ofService = ["state", "snapshot", "ring", "dump", "pools", "observe", "decisions", "changes", "hot-keys"];
+    const ofAll = ["services", "metrics", "healthz"];
+    $("documents").replaceChildren(
+      ...ofService.map((path) => el("a", { href: address(path) }, path)), ...ofAll.map((path) => el("a", { href: base + path }, path)));
   });
 }
 function showTiles(snapshot) {

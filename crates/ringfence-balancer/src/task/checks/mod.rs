@@ -8,7 +8,7 @@ use std::{
 };
 
 use ringfence_core::{Absence, CheckRecord, HealthCheckConfig};
-use ringfence_discovery::Probe;
+use ringfence_discovery::{Probe, ServiceKey};
 
 use super::{
     Task, now,
@@ -22,6 +22,7 @@ use self::results::Checked;
 
 /// The checks of a service. They run beside the balancer's task, so that one that blocks or panics does not stop it, and end with it.
 pub(crate) struct Checks {
+    service: ServiceKey,
     probe: Arc<dyn Probe>,
     config: HealthCheckConfig,
     rows: HashMap<NodeIdentity, Row>,
@@ -48,8 +49,13 @@ enum Next {
 }
 
 impl Checks {
-    pub(crate) fn new(probe: Arc<dyn Probe>, config: HealthCheckConfig) -> Self {
+    pub(crate) fn new(
+        service: ServiceKey,
+        probe: Arc<dyn Probe>,
+        config: HealthCheckConfig,
+    ) -> Self {
         Self {
+            service,
             probe,
             config,
             rows: HashMap::new(),

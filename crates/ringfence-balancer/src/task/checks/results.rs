@@ -50,13 +50,18 @@ impl Checks {
             mark(&row.seat, &row.record);
         }
         let (instance, address) = (identity.id(), row.seat.node.address());
+        let service = &self.service;
         match (flipped, result) {
-            (true, Ok(())) => info!(%instance, %address, "instance passes its checks"),
-            (true, Err(fault)) => info!(%instance, %address, %fault, "instance fails its checks"),
-            (false, Err(fault)) if is_first && !up => {
-                info!(%instance, %address, %fault, "new instance is not used yet, it fails its checks");
+            (true, Ok(())) => info!(%service, %instance, %address, "instance passes its checks"),
+            (true, Err(fault)) => {
+                info!(%service, %instance, %address, %fault, "instance fails its checks")
             }
-            (false, Err(fault)) => debug!(%instance, %address, %fault, up, "check failed"),
+            (false, Err(fault)) if is_first && !up => {
+                info!(%service, %instance, %address, %fault, "new instance is not used yet, it fails its checks");
+            }
+            (false, Err(fault)) => {
+                debug!(%service, %instance, %address, %fault, up, "check failed")
+            }
             (false, Ok(())) => {}
         }
         let at = (row.started + wait).max(now);

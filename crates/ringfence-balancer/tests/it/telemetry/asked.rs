@@ -5,8 +5,8 @@ use std::time::Duration;
 use ringfence_balancer::{
     Balancer, BalancerConfig, CallOutcome, Change, DecisionSample, HotKeysConfig, PickRequest,
 };
-use ringfence_core::{Absence, KeyHash};
-use tokio::time::sleep;
+use ringfence_core::{Absence, EjectionCause, KeyHash};
+use tokio::time::{Instant, sleep};
 
 use crate::support::*;
 
@@ -48,6 +48,46 @@ async fn instances_have_their_load_their_failures_and_why_they_are_out() {
     );
     drop(running);
     assert_eq!(balancer.instances()[1].in_flight, 0);
+}
+
+/// Who asks why an instance is out wants to know until when, too.
+#[tokio::test(start_paused = true)]
+async fn an_ejection_tells_its_cause_and_its_end() {
+    let (registry, balancer) = three().await;
+    let term = || {
+        let statuses = balancer.instances();
+        assert!(statuses.iter().all(|s| s.ejection.is_some() == s.ejected));
+        let out = statuses.into_iter().find_map(|s| s.ejection)?;
+        let left = out
+            .until
+            .saturating_duration_since(Instant::now().into_std());
+        Some((out.cause, out.times, left.as_secs()))
+    };
+    assert_eq!(term(), None);
+    let key = key_of(&balancer, "i1");
+    fail(&balancer, &key, 5);
+    settle().await;
+    let (cause, times, left) = term().expect("it is out");
+    assert_eq!(
+        (cause, times),
+        (EjectionCause::ConsecutiveConnectFailures, 1)
+    );
+    assert!((29..=33).contains(&left), "{left}");
+    seconds(10).await;
+    // One that goes and comes back meanwhile is still out.
+    registry.deregister(service(), "i1");
+    settle().await;
+    assert_eq!(term(), None);
+    registry.register(service(), instance(1));
+    merged().await;
+    let (cause, times, later) = term().expect("it is still out");
+    assert_eq!(
+        (cause, times),
+        (EjectionCause::ConsecutiveConnectFailures, 1)
+    );
+    assert!((1..=left - 10).contains(&later), "{later}");
+    seconds(later + 1).await;
+    assert_eq!(term(), None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -230,6 +270,24 @@ async fn calls_are_looked_at_once_somebody_asks_and_few_are_kept_without_their_k
     assert_eq!(last.key_source.as_deref(), Some("header x-user"));
     assert!(last.instance.is_some() && last.key_hash.is_some() && last.epoch == 1);
     assert!(!format!("{samples:?}").contains("secret"));
+}
+
+/// One who has looked once must not make every call dearer for good.
+#[tokio::test(start_paused = true)]
+async fn calls_are_looked_at_no_longer_when_nobody_has_asked_for_a_while() {
+    let (_registry, balancer) = three().await;
+    assert!(balancer.decisions().is_empty());
+    let almost = DecisionSample::LOOKED_AT_FOR - Duration::from_secs(2);
+    for _ in 0..3 {
+        sleep(almost).await;
+        call(&balancer, "k").await;
+        assert!(!balancer.decisions().is_empty(), "asked often enough");
+    }
+    sleep(DecisionSample::LOOKED_AT_FOR + Duration::from_secs(2)).await;
+    assert!(balancer.observe_call().is_none(), "nobody looks");
+    assert!(balancer.decisions().is_empty(), "of long ago");
+    call(&balancer, "k").await;
+    assert_eq!(balancer.decisions().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,9 +6,10 @@ use std::sync::{
 };
 
 use ringfence_balancer::{
-    Balancer, BalancerConfig, BalancerEvent, CallEnd, CallObserver, CallOutcome, Observer,
-    PickRequest, PoolLabel, ServiceKey, WeakBalancer,
+    Balancer, BalancerConfig, BalancerEvent, CallEnd, CallObserver, CallOutcome, CallRecord,
+    CompiledPolicy, Observer, PickRequest, PoolLabel, ServiceKey, WeakBalancer,
 };
+use ringfence_policy::{PolicyContext, PolicyDocument};
 use ringfence_testkit::Warnings;
 use tokio::time::{Duration, sleep};
 
@@ -42,6 +43,10 @@ impl Observer for Heard {
     fn pool(&self, _: &ServiceKey, pool: &PoolLabel) -> Arc<dyn CallObserver> {
         self.pools.lock().expect("no panic").push(pool.to_string());
         Arc::new(Pool(self.clone(), pool.clone()))
+    }
+
+    fn pool_gone(&self, _: &ServiceKey, pool: &PoolLabel) {
+        self.note(format!("gone {pool}"));
     }
 
     fn event(&self, service: &ServiceKey, event: &BalancerEvent<'_>) {
@@ -171,6 +176,107 @@ async fn labels_of_pools_are_bounded_and_each_is_asked_for_once() {
         lines[0].starts_with("carts/0 ") && lines[1].starts_with("others "),
         "{lines:?}"
     );
+}
+
+/// A policy with these rules is in force.
+async fn follow(balancer: &Balancer, rules: &[&str]) -> Arc<CompiledPolicy> {
+    let rules: Vec<_> = rules
+        .iter()
+        .map(|name| format!("{{ name: {name} }}"))
+        .collect();
+    let text = format!("{{ ringfence: 1, rules: [{}] }}", rules.join(", "));
+    let policy = PolicyDocument::parse_and_compile(&text, &PolicyContext::new());
+    let policy = Arc::new(policy.expect("legal"));
+    balancer.set_policy(Arc::clone(&policy));
+    settle().await;
+    assert!(Arc::ptr_eq(&balancer.policy().expect("one"), &policy));
+    policy
+}
+
+fn label(policy: &CompiledPolicy, name: &str) -> Arc<str> {
+    let found = policy.labels().find(|label| &***label == name);
+    Arc::clone(found.expect("it is there"))
+}
+
+/// A rule that a new policy does not name keeps its label while a call of it runs, and no longer (B63).
+#[tokio::test(start_paused = true)]
+async fn the_label_of_a_rule_that_is_gone_is_given_back_after_its_last_call() {
+    let heard = Heard::default();
+    let (_registry, balancer) = observed(heard.clone()).await;
+    let decision = balancer
+        .pick(&PickRequest::new().with_key("k"))
+        .expect("an owner");
+    let begin = |policy: &CompiledPolicy, rule: &str| {
+        let mut call = balancer.observe_call().expect("observed");
+        call.decided(&decision, Some(&label(policy, rule)));
+        call
+    };
+    let end = |call: CallRecord| call.end(CallOutcome::Success, None);
+    let gone = || -> Vec<_> {
+        let lines = heard.take();
+        let gone = lines.iter().filter_map(|line| line.strip_prefix("gone "));
+        gone.map(ToOwned::to_owned).collect()
+    };
+
+    let first = follow(&balancer, &["stays", "goes"]).await;
+    end(begin(&first, "stays"));
+    end(begin(&first, "goes"));
+    let running = begin(&first, "goes");
+    let second = follow(&balancer, &["stays", "comes"]).await;
+    end(begin(&second, "stays"));
+    end(begin(&second, "comes"));
+    assert_eq!(heard.pools(), ["stays/0", "goes/0", "comes/0"]);
+    assert!(gone().is_empty(), "a call of it runs");
+
+    // One that was decided by the policy before shares its label, and one after that gets it anew.
+    end(begin(&first, "goes"));
+    assert!(gone().is_empty());
+    end(running);
+    assert_eq!(gone(), ["goes/0"]);
+    end(begin(&first, "goes"));
+    assert_eq!(gone(), ["goes/0"]);
+
+    // A rule that comes back while a call of it runs has the label that it had.
+    let running = begin(&second, "comes");
+    follow(&balancer, &["stays"]).await;
+    let third = follow(&balancer, &["stays", "comes"]).await;
+    end(begin(&third, "comes"));
+    end(running);
+    end(begin(&third, "comes"));
+    assert!(gone().is_empty());
+    let asked = heard.pools();
+    let comes = asked.iter().filter(|pool| *pool == "comes/0");
+    assert_eq!(comes.count(), 1, "{asked:?}");
+}
+
+/// Rules that had to share a label get their own once there is room.
+#[tokio::test(start_paused = true)]
+async fn labels_that_are_given_back_are_there_for_others() {
+    let heard = Heard::default();
+    let (_registry, balancer) = observed(heard.clone()).await;
+    let decision = balancer
+        .pick(&PickRequest::new().with_key("k"))
+        .expect("an owner");
+    let names: Vec<String> = (0..256).map(|n| format!("old-{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let old = follow(&balancer, &names).await;
+    let begin = |policy: &CompiledPolicy, rule: &str| {
+        let mut call = balancer.observe_call().expect("observed");
+        call.decided(&decision, Some(&label(policy, rule)));
+        call
+    };
+    let running: Vec<_> = names.iter().map(|name| begin(&old, name)).collect();
+    let new = follow(&balancer, &["new"]).await;
+    let pool_of_new = || {
+        heard.take();
+        begin(&new, "new").end(CallOutcome::Success, None);
+        let line = heard.take().pop().expect("heard");
+        line.split(' ').next().map(ToOwned::to_owned)
+    };
+    assert_eq!(pool_of_new().as_deref(), Some("others"));
+    drop(running);
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(pool_of_new().as_deref(), Some("new/0"));
 }
 
 struct Faulty(Arc<AtomicUsize>);

@@ -1,8 +1,7 @@
 //! The request that the arguments describe.
 
-use http::{HeaderName, HeaderValue, Method, Request, Uri};
-use ringfence_core::RequestTags;
-use ringfence_policy::{PeerAddress, RoutingKey, TagAuthority, VerifiedClaims};
+use http::{HeaderName, HeaderValue, Request};
+use ringfence_policy::{SampleRequest, TagAuthority};
 
 use crate::{args::ExplainArgs, failure::Failure};
 
@@ -10,55 +9,38 @@ use crate::{args::ExplainArgs, failure::Failure};
 const WHO: &str = "ringfence explain";
 
 pub(super) fn of(args: &ExplainArgs, authority: &TagAuthority) -> Result<Request<()>, Failure> {
-    let mut request = Request::new(());
-    let method = Method::from_bytes(args.method.as_bytes());
-    *request.method_mut() =
-        method.map_err(|error| Failure::new(format_args!("--method: {error}")))?;
-    let uri = args.path.parse::<Uri>();
-    let uri = uri.map_err(|error| Failure::new(format_args!("--path: {error}")))?;
-    if !uri.path().starts_with('/') {
-        return Err(Failure::new("--path: expected a path that begins with /"));
-    }
-    *request.uri_mut() = uri;
+    let pairs = |option, given: &[String]| {
+        let pairs = given.iter().map(|text| pair(option, text));
+        pairs.collect::<Result<_, Failure>>()
+    };
+    let sample = SampleRequest {
+        method: args.method.clone(),
+        path: args.path.clone(),
+        tags: pairs("--tag", &args.tags)?,
+        key: args.key.clone(),
+        claims: pairs("--claim", &args.claims)?,
+        peer: args.peer,
+        ..SampleRequest::default()
+    };
+    let request = sample.to_request();
+    let mut request = request.map_err(|error| Failure::new(format_args!("--{error}")))?;
+    // One may be there several times, which a sample cannot say.
     for header in &args.headers {
         let (name, value) = header_of(header)?;
-        request.headers_mut().append(name, value);
-    }
-    let extensions = request.extensions_mut();
-    if let Some(key) = &args.key {
-        extensions.insert(RoutingKey::from(key.clone()));
-    }
-    if !args.tags.is_empty() {
-        let mut tags = RequestTags::new();
-        for tag in &args.tags {
-            let (name, value) = pair("--tag", tag)?;
-            tags = match name {
-                "version" => tags.with_version(value),
-                "zone" => tags.with_zone(value),
-                "region" => tags.with_region(value),
-                "tenant" => tags.with_tenant(value),
-                name => tags.with_tag(name, value),
-            };
-        }
-        extensions.insert(tags);
+        let added = request.headers_mut().try_append(name, value);
+        added.map_err(|error| Failure::new(format_args!("--header: {error}")))?;
     }
     if let Some(release) = &args.gray {
-        extensions.insert(authority.gray(release.as_str(), WHO));
-    }
-    let claims = args.claims.iter().map(|claim| pair("--claim", claim));
-    let claims: Vec<_> = claims.collect::<Result<_, _>>()?;
-    if !claims.is_empty() {
-        extensions.insert(claims.into_iter().collect::<VerifiedClaims>());
-    }
-    if let Some(peer) = args.peer {
-        extensions.insert(PeerAddress::new(peer));
+        let token = authority.gray(release.as_str(), WHO);
+        request.extensions_mut().insert(token);
     }
     Ok(request)
 }
 
-fn pair<'a>(option: &str, text: &'a str) -> Result<(&'a str, &'a str), Failure> {
+fn pair(option: &str, text: &str) -> Result<(String, String), Failure> {
     let fault = || Failure::new(format_args!("{option} {text}: expected NAME=VALUE"));
-    text.split_once('=').ok_or_else(fault)
+    let (name, value) = text.split_once('=').ok_or_else(fault)?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 fn header_of(text: &str) -> Result<(HeaderName, HeaderValue), Failure> {

@@ -1,8 +1,8 @@
 //! How the keys of a file are spread, in bounded memory.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, path::Path, time::Instant};
 
-use ringfence_core::Ring;
+use ringfence_core::{HotKey, HotKeySketch, HotKeysConfig, Ring, RingConfig};
 use serde::Serialize;
 
 use crate::{failure::Failure, input::Keys, progress::Progress};
@@ -34,7 +34,7 @@ pub(super) struct Frequent {
 
 impl Spread {
     pub(super) fn of(path: &Path, ring: &Ring, most: usize) -> Result<Self, Failure> {
-        let mut counts = Counts::default();
+        let mut counts = Counts::new()?;
         let mut of_member = vec![0u64; ring.member_count()];
         let owner = |key: &[u8]| ring.owner(ring.config().hash_key(key));
         let mut keys = Keys::open(path)?;
@@ -49,7 +49,7 @@ impl Spread {
         }
         drop(progress);
         let id = |member: u32| ring.member_id(member).map(ToString::to_string);
-        let frequent = |(key, count): (Vec<u8>, u64)| Frequent {
+        let frequent = |(key, count): (Box<[u8]>, u64)| Frequent {
             owner: owner(&key).and_then(id),
             key: String::from_utf8_lossy(&key).into_owned(),
             count,
@@ -57,7 +57,7 @@ impl Spread {
         };
         let top = Top {
             total: counts.total,
-            exact: counts.is_exact,
+            exact: counts.is_exact(),
             keys: counts.most(most).into_iter().map(frequent).collect(),
         };
         let of_owner = (0u32..).zip(of_member);
@@ -83,60 +83,60 @@ fn part(count: u64, of: u64) -> f64 {
     part
 }
 
-/// The "space saving" counts of Metwally, Agrawal and El Abbadi (2005): a key that is new takes the place and the count of the rarest one.
-#[derive(Default)]
+/// Counts keys by the core's sketch, of whom none is older than another.
 struct Counts {
     total: u64,
-    is_exact: bool,
-    by_key: BTreeMap<Vec<u8>, u64>,
-    by_count: BTreeMap<u64, std::collections::BTreeSet<Vec<u8>>>,
+    sketch: HotKeySketch<Box<[u8]>>,
+    /// Keys are told apart by this hash, since that of the ring may have few bits.
+    hasher: RingConfig,
+    now: Instant,
 }
 
 impl Counts {
-    fn add(&mut self, key: &[u8]) {
-        self.is_exact |= self.total == 0;
-        self.total += 1;
-        let count = match self.by_key.get(key).copied() {
-            Some(count) => {
-                self.forget(key, count);
-                count
-            }
-            None if self.by_key.len() < COUNTED => 0,
-            None => {
-                self.is_exact = false;
-                self.drop_rarest()
-            }
-        };
-        self.by_key.insert(key.to_vec(), count + 1);
-        self.by_count
-            .entry(count + 1)
-            .or_default()
-            .insert(key.to_vec());
-    }
-
-    fn forget(&mut self, key: &[u8], count: u64) {
-        self.by_key.remove(key);
-        if let Some(keys) = self.by_count.get_mut(&count) {
-            keys.remove(key);
-            if keys.is_empty() {
-                self.by_count.remove(&count);
-            }
-        }
-    }
-
-    fn drop_rarest(&mut self) -> u64 {
-        let rarest = self.by_count.iter().next();
-        let rarest = rarest.and_then(|(count, keys)| Some((*count, keys.first()?.clone())));
-        rarest.map_or(0, |(count, key)| {
-            self.forget(&key, count);
-            count
+    fn new() -> Result<Self, Failure> {
+        let config = HotKeysConfig::default().with_counters(COUNTED);
+        Ok(Self {
+            total: 0,
+            sketch: HotKeySketch::new(&config.map_err(Failure::new)?),
+            hasher: RingConfig::default(),
+            now: Instant::now(),
         })
     }
 
-    fn most(&self, most: usize) -> Vec<(Vec<u8>, u64)> {
-        let down = self.by_count.iter().rev();
-        let keys = down.flat_map(|(count, keys)| keys.iter().map(|key| (key.clone(), *count)));
-        keys.take(most).collect()
+    fn add(&mut self, key: &[u8]) {
+        self.total += 1;
+        let hash = self.hasher.hash_key(key).hash();
+        self.sketch.note(hash, key.into(), self.now);
+    }
+
+    /// The keys with the highest counts; equal ones by their bytes.
+    fn most(&self, most: usize) -> Vec<(Box<[u8]>, u64)> {
+        let hottest = self.sketch.hottest(COUNTED).into_iter();
+        let mut keys: Vec<_> = hottest
+            .map(|hot| (hot.last, self.times(hot.share)))
+            .collect();
+        keys.sort_unstable_by(|(a, times_of_a), (b, times_of_b)| {
+            (times_of_b, a).cmp(&(times_of_a, b))
+        });
+        keys.truncate(most);
+        keys
+    }
+
+    /// Whether no key took the place of another: from the first time on, one that did is counted.
+    fn is_exact(&self) -> bool {
+        let took_over = |hot: &HotKey<_>| hot.at_least < hot.share;
+        self.total > 0 && !self.sketch.hottest(COUNTED).iter().any(took_over)
+    }
+
+    fn times(&self, share: f64) -> u64 {
+        #[expect(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share of a number of lines"
+        )]
+        let times = (share * self.total as f64).round() as u64;
+        times
     }
 }
 
@@ -146,14 +146,14 @@ mod tests {
 
     #[test]
     fn what_is_frequent_is_found_among_more_keys_than_are_counted() {
-        let mut counts = Counts::default();
+        let mut counts = Counts::new().unwrap();
         for n in 0..3 * COUNTED {
             counts.add(format!("rare-{n}").as_bytes());
             if n % 10 == 0 {
                 counts.add(b"hot");
             }
         }
-        assert!(!counts.is_exact && counts.by_key.len() == COUNTED);
+        assert!(!counts.is_exact() && counts.sketch.len() == COUNTED);
         let most = counts.most(1);
         assert_eq!(most.first().map(|(key, _)| &**key), Some(&b"hot"[..]));
         // Never too low, and too high by no more than all keys divided by the counted ones.
@@ -164,12 +164,15 @@ mod tests {
 
     #[test]
     fn few_keys_are_counted_exactly() {
-        let mut counts = Counts::default();
+        let mut counts = Counts::new().unwrap();
         for key in ["a", "b", "a", "c", "a", "b"] {
             counts.add(key.as_bytes());
         }
         let told: Vec<_> = counts.most(2);
-        assert_eq!(told, [(b"a".to_vec(), 3), (b"b".to_vec(), 2)]);
-        assert!(counts.is_exact);
+        assert_eq!(
+            told,
+            [(b"a".as_slice().into(), 3), (b"b".as_slice().into(), 2)]
+        );
+        assert!(counts.is_exact());
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ringfence_core::ConfigFinding;
 use ringfence_discovery::parse_instances_file;
-use ringfence_policy::{PolicyContext, PolicyWarning};
+use ringfence_policy::{CompiledPolicy, PolicyContext, PolicyWarning};
 use serde::Serialize;
 
 use super::settings;
@@ -49,12 +49,12 @@ impl Finding {
     }
 }
 
-/// `RF-P001` is a document that is no policy; the others are legal and have no effect.
+/// The policy, where it is one. `RF-P001` is a document that is none; the others are legal and have no effect.
 pub(super) fn of_policy(
     path: &Path,
     context: &PolicyContext,
     found: &mut Vec<Finding>,
-) -> Result<(), Failure> {
+) -> Result<Option<CompiledPolicy>, Failure> {
     let file = path.display().to_string();
     let policy = match policy(path, context)? {
         Ok(policy) => policy,
@@ -67,7 +67,7 @@ pub(super) fn of_policy(
                 part: Some(error.path().to_owned()).filter(|part| !part.is_empty()),
                 message: error.reason().to_owned(),
             });
-            return Ok(());
+            return Ok(None);
         }
     };
     found.extend(policy.warnings().iter().map(|warning| {
@@ -90,7 +90,7 @@ pub(super) fn of_policy(
             message: message.unwrap_or(&told).to_owned(),
         }
     }));
-    Ok(())
+    Ok(Some(policy))
 }
 
 /// `RF-C001` is a setting that is unknown or out of its range; the others are those of the guide `config`.

@@ -1,11 +1,11 @@
 //! `ringfence lint`
 
 mod findings;
-mod setting_list;
 mod settings;
 mod values;
+mod words;
 
-use std::{io::Write, process::ExitCode};
+use std::{io::Write, process::ExitCode, sync::Arc};
 
 use ringfence_policy::TagAuthority;
 
@@ -14,7 +14,7 @@ use crate::{
     args::{Denied, Format, LintArgs},
     color::{BAD, GOOD, ODD, paint},
     failure::{Failure, unless_closed},
-    input::{check_stdin, context},
+    input::{check_stdin, check_without_policy, context, warn_of_unnamed},
     output::printable,
 };
 
@@ -32,11 +32,20 @@ pub(crate) fn run(args: &LintArgs, out: &mut dyn Write) -> Result<ExitCode, Fail
         .chain(&args.settings)
         .chain(&args.instances);
     check_stdin(files.map(AsRef::as_ref))?;
+    if args.policies.is_empty() {
+        check_without_policy(&args.context, false)?;
+    }
     // Nobody makes tokens here, but policies that believe them are legal.
     let context = context(&args.context, &TagAuthority::new())?;
     let mut found = Vec::new();
+    let mut policies = Vec::new();
     for path in &args.policies {
-        findings::of_policy(path, &context, &mut found)?;
+        let policy = findings::of_policy(path, &context, &mut found)?;
+        policies.extend(policy.map(Arc::new));
+    }
+    // One that is no policy may name them.
+    if policies.len() == args.policies.len() {
+        warn_of_unnamed(&args.context, &policies);
     }
     for path in &args.settings {
         findings::of_settings(path, &mut found)?;

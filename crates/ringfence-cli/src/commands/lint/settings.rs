@@ -1,36 +1,20 @@
 //! A file of settings, as `BalancerConfig` and its parts have them.
 
+mod draft;
+mod list;
 mod tree;
 
-use std::{io::Write, time::Duration};
+use std::{collections::BTreeMap, io::Write};
 
-use ringfence_balancer::{Balancer, BalancerConfig, ConcurrencyLimits};
-use ringfence_core::{
-    ConfigFinding, HealthCheckConfig, OutlierConfig, RetryBudgetConfig, RingConfig,
-    SlowStartConfig, did_you_mean,
-};
-use ringfence_discovery::{StaticDiscovery, TcpProbe, WatchConfig};
+use ringfence_core::{ConfigFinding, RingConfig, did_you_mean};
 use ringfence_policy::{RingAlgorithm, RingSettings};
 
-use super::setting_list::SETTINGS;
+use self::{
+    draft::Draft,
+    list::{is_switch, member_of, named, settings, switch_of},
+    tree::Entry,
+};
 use crate::{failure::Failure, output::Table};
-
-/// What a file sets, over the defaults.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Draft {
-    pub(super) config: BalancerConfig,
-    pub(super) watch: WatchConfig,
-    pub(super) outlier: OutlierConfig,
-    pub(super) retry_budget: RetryBudgetConfig,
-    pub(super) concurrency: ConcurrencyLimits,
-    pub(super) slow_start: SlowStartConfig,
-    pub(super) checks: HealthCheckConfig,
-    /// Instances are checked at all.
-    pub(super) has_checks: bool,
-    /// Pairs that are set as one.
-    pub(super) backoff: (Option<Duration>, Option<Duration>),
-    pub(super) check_times: (Option<Duration>, Option<Duration>),
-}
 
 /// A setting that is unknown or has no legal value.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,23 +26,20 @@ pub(super) struct Fault {
 
 /// Everything that is wrong with a text. Findings about settings that do not go together count only where each is legal.
 pub(super) fn check(text: &str) -> (Vec<Fault>, Vec<ConfigFinding>) {
-    let entries = match tree::entries(text) {
+    let mut entries = match tree::entries(text) {
         Ok(entries) => entries,
         Err(fault) => return (vec![fault], Vec::new()),
     };
+    // The algorithm says which settings of the ring there are, and a switch whether those of its section have a meaning.
+    entries.sort_by_key(|entry| entry.name != "ring.algorithm" && !is_switch(&entry.name));
     let mut draft = Draft::default();
     let mut ring = RingSettings::default();
+    let mut lines = BTreeMap::new();
     let mut faults = Vec::new();
-    // The algorithm says which settings of the ring there are.
-    let (first, others): (Vec<_>, Vec<_>) = entries
-        .iter()
-        .partition(|entry| entry.name == "ring.algorithm");
-    for entry in first.into_iter().chain(others) {
-        let set = match entry.name.strip_prefix("ring.") {
-            Some(name) => ring
-                .set(name, &entry.value)
-                .map_err(|error| error.reason().to_owned()),
-            None => set(&mut draft, &entry.name, &entry.value),
+    for entry in &entries {
+        let set = match lines.insert(&*entry.name, entry.line) {
+            Some(line) => Err(format!("it is set in line {line} already")),
+            None => set(&mut draft, &mut ring, entry),
         };
         faults.extend(set.err().map(|reason| Fault {
             line: Some(entry.line),
@@ -74,80 +55,81 @@ pub(super) fn check(text: &str) -> (Vec<Fault>, Vec<ConfigFinding>) {
             reason,
         }
     };
-    match RingConfig::try_from(&ring) {
-        Ok(ring) => draft.config = draft.config.with_ring(ring),
-        Err(error) => faults.push(fault(
-            &format!("ring.{}", error.path()),
-            error.reason().to_owned(),
-        )),
+    let ring = RingConfig::try_from(&ring).map_err(|error| {
+        let reason = error.reason().to_owned();
+        faults.push(fault(&format!("ring.{}", error.path()), reason));
+    });
+    match draft.finish(ring.unwrap_or_default()) {
+        Ok(finished) if faults.is_empty() => return (faults, finished.findings()),
+        Ok(_) => {}
+        Err(misfits) => {
+            faults.extend(
+                misfits
+                    .into_iter()
+                    .map(|(name, reason)| fault(name, reason)),
+            );
+        }
     }
-    if let Err((name, reason)) = draft.set_pairs() {
-        faults.push(fault(name, reason));
+    faults.sort_by_key(|fault| fault.line);
+    (faults, Vec::new())
+}
+
+fn set(draft: &mut Draft, ring: &mut RingSettings, entry: &Entry) -> Result<(), String> {
+    let name = &*entry.name;
+    let Some(value) = &entry.value else {
+        return Err(without_value(name));
+    };
+    if let Some(name) = name.strip_prefix("ring.") {
+        return ring
+            .set(name, value)
+            .map_err(|error| error.reason().to_owned());
     }
-    match faults.is_empty() {
-        true => (faults, draft.findings()),
-        false => (faults, Vec::new()),
+    let Some(setting) = named(name) else {
+        return Err(match member_of(name) {
+            Some(member) => format!("it is a section, of settings such as `{member}`"),
+            None => unknown(name),
+        });
+    };
+    if let Some(section) = switch_of(name) {
+        draft.touch(section)?;
+    }
+    (setting.set)(draft, value)
+}
+
+fn without_value(name: &str) -> String {
+    match (member_of(name), named(name)) {
+        (Some(_), Some(_)) => {
+            format!("the section is empty: write `{name}: on` for what it is by default")
+        }
+        (Some(member), None) => {
+            format!("the section is empty: leave it out, or give it settings such as `{member}`")
+        }
+        (None, Some(_)) => "it has no value".to_owned(),
+        (None, None) if name.starts_with("ring.") => "it has no value".to_owned(),
+        (None, None) => unknown(name),
     }
 }
 
-fn set(draft: &mut Draft, name: &str, value: &str) -> Result<(), String> {
-    match SETTINGS.iter().find(|setting| setting.name == name) {
-        Some(setting) => (setting.set)(draft, value),
-        None => {
-            let rings = ["ring.algorithm"];
-            let known = SETTINGS.iter().map(|setting| setting.name).chain(rings);
-            Err(format!(
-                "there is no such setting{}",
-                did_you_mean(name, known)
-            ))
-        }
-    }
-}
-
-impl Draft {
-    fn set_pairs(&mut self) -> Result<(), (&'static str, String)> {
-        if let (base, max) = self.backoff
-            && (base, max) != (None, None)
-        {
-            let base = base.unwrap_or(self.watch.backoff_base());
-            let max = max.unwrap_or(self.watch.backoff_max());
-            let set = self.watch.clone().with_backoff(base, max);
-            self.watch = set.map_err(|error| ("watch.backoff_", error.to_string()))?;
-        }
-        if let (interval, timeout) = self.check_times
-            && (interval, timeout) != (None, None)
-        {
-            let interval = interval.unwrap_or(self.checks.interval());
-            let timeout = timeout.unwrap_or(self.checks.timeout());
-            let set = self.checks.with_times(interval, timeout);
-            self.checks = set.map_err(|error| ("health_check.", error.to_string()))?;
-        }
-        Ok(())
-    }
-
-    /// What a balancer of these settings would complain of.
-    fn findings(self) -> Vec<ConfigFinding> {
-        let config = self
-            .config
-            .with_watch(self.watch)
-            .with_outlier(self.outlier)
-            .with_retry_budget(self.retry_budget)
-            .with_concurrency(self.concurrency)
-            .with_slow_start(self.slow_start);
-        let builder = Balancer::builder(StaticDiscovery::new(), "lint").with_config(config);
-        match self.has_checks {
-            // Which probe it is does not matter: nothing is built.
-            true => builder.with_health_check(TcpProbe, self.checks).findings(),
-            false => builder.findings(),
-        }
-    }
+fn unknown(name: &str) -> String {
+    let mut known: Vec<&str> = settings().map(|setting| setting.name).collect();
+    let sections = known.iter().flat_map(|name| {
+        let dots = name.match_indices('.');
+        dots.filter_map(|(dot, _)| name.get(..dot))
+    });
+    let sections: Vec<&str> = sections.chain(["ring", "ring.algorithm"]).collect();
+    known.extend(sections);
+    known.sort_unstable();
+    known.dedup();
+    format!("there is no such setting{}", did_you_mean(name, known))
 }
 
 /// All settings with their values by default.
 pub(super) fn list(out: &mut dyn Write) -> Result<(), Failure> {
     let mut table = Table::new(["setting", "default"]).with_left(2);
     let draft = Draft::default();
-    for setting in SETTINGS {
+    let mut known: Vec<_> = settings().collect();
+    known.sort_unstable_by_key(|setting| setting.name);
+    for setting in known {
         table.row([setting.name.to_owned(), (setting.get)(&draft)]);
     }
     let algorithms = RingAlgorithm::NAMES.join(", ");

@@ -14,16 +14,36 @@ pub(super) fn shown(value: impl Debug) -> String {
     let inner = text
         .strip_prefix("Some(")
         .and_then(|rest| rest.strip_suffix(')'));
-    match (inner, &*text) {
-        (Some(inner), _) => inner.to_owned(),
-        (None, "None") => "off".to_owned(),
-        (None, _) => text,
+    match inner.unwrap_or(&text) {
+        "None" => "off".to_owned(),
+        // The shortest unit that is read.
+        "0ns" => "0ms".to_owned(),
+        text => text.to_owned(),
     }
 }
 
 pub(super) fn number<T: FromStr>(text: &str) -> Result<T, String> {
     let read = text.replace('_', "").parse().ok();
     read.ok_or_else(|| format!("`{text}` is no whole number of its range"))
+}
+
+pub(super) fn truth(text: &str) -> Result<bool, String> {
+    let read = text.parse();
+    read.map_err(|_| format!("`{text}` is neither true nor false"))
+}
+
+/// Whether nothing is meant; readers of YAML take `off` for `false`.
+pub(super) fn is_off(text: &str) -> bool {
+    ["off", "false"].contains(&text)
+}
+
+/// Whether a whole section is on.
+pub(super) fn switch(text: &str) -> Result<bool, String> {
+    match text {
+        "on" | "true" => Ok(true),
+        _ if is_off(text) => Ok(false),
+        _ => Err(format!("`{text}` is neither on nor off")),
+    }
 }
 
 /// A number with `ms`, `s`, `m` or `h`.
@@ -68,7 +88,7 @@ mod tests {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
         // What is shown is read again.
-        for time in [1, 999, 1_000, 90_000] {
+        for time in [0, 1, 999, 1_000, 90_000] {
             let time = Duration::from_millis(time);
             assert_eq!(duration(&shown(Some(time))), Ok(time));
         }

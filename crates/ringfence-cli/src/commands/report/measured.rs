@@ -3,14 +3,15 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use ringfence_core::{
-    HashAlgorithm, Instance, InstanceId, Pool, Ring, RingConfig, RingDiff, Selector, Snapshot,
+    Evenness, HashAlgorithm, Instance, InstanceId, Pool, Ring, RingConfig, RingDiff, Selector,
+    Snapshot,
 };
 use ringfence_policy::RingSettings;
 
 use crate::{
     args::ReportArgs,
     input::{Fleet, generated},
-    measure::{Evenness, Shares, affordable, expected, ideal},
+    measure::{Shares, affordable, evenness, expected, ideal},
     output::state_of,
     progress::Progress,
 };
@@ -74,7 +75,7 @@ impl Measured {
         let (pool, ring) = crate::input::ring(fleet, config);
         let shares = Shares::shown(&ring, affordable(&ring, args.sample, 1));
         let expected = expected(&fleet.instances);
-        let evenness = Evenness::of(&shares, &expected);
+        let evenness = evenness(&shares, &expected);
         let rows = (0u32..).zip(pool.iter()).map(|(member, instance)| Row {
             id: instance.id().to_string(),
             address: instance.address().to_string(),
@@ -139,7 +140,7 @@ fn curve(fleet: &Fleet, config: &RingConfig, sample: u64) -> Vec<Sample> {
             continue;
         };
         let (_, ring) = crate::input::ring(fleet, &config);
-        let evenness = Evenness::of(&Shares::of(&ring, sample), &expected);
+        let evenness = evenness(&Shares::of(&ring, sample), &expected);
         curve.push(Sample { points, evenness });
     }
     curve

@@ -2,11 +2,13 @@
 
 mod change;
 mod lines;
+mod reader;
 mod screen;
 mod sight;
 
 use std::{
     io::{self, IsTerminal as _, Write},
+    pin::pin,
     process::ExitCode,
     time::{Duration, SystemTime},
 };
@@ -45,23 +47,28 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> Result<ExitCode, Fai
 
 struct Watcher<'a> {
     args: &'a WatchArgs,
+    source: &'a Source,
+    service: String,
     title: String,
     balancer: Balancer,
 }
 
 impl<'a> Watcher<'a> {
-    fn start(args: &'a WatchArgs, source: &Source, ring: RingConfig) -> Result<Self, Failure> {
+    fn start(args: &'a WatchArgs, source: &'a Source, ring: RingConfig) -> Result<Self, Failure> {
         let (discovery, key) = source.connect(args.ring.service.as_deref())?;
         let title = match source {
             Source::Registry(_) => source.told(),
             Source::File(_) | Source::Static(_) => format!("{key} of {}", source.told()),
         };
         let config = BalancerConfig::default().with_ring(ring);
+        let service = key.to_string();
         let built = Balancer::builder(discovery, key)
             .with_config(config)
             .build();
         Ok(Self {
             args,
+            source,
+            service,
             title,
             balancer: built.map_err(Failure::new)?,
         })
@@ -72,7 +79,7 @@ impl<'a> Watcher<'a> {
         let patience = self.args.duration.unwrap_or(Duration::from_secs(10));
         let until = Instant::now() + patience;
         let mut sight = Sight::default();
-        let mut interrupted = std::pin::pin!(interrupted());
+        let mut interrupted = pin!(interrupted());
         // An answer that is empty says more a moment later: the guard against empty lists asks again.
         while !sight.has_list() && Instant::now() < until {
             tokio::select! {
@@ -91,6 +98,10 @@ impl<'a> Watcher<'a> {
                 Lines::new(format, out)?.write(&changes, out)?;
             }
         }
+        if sight.rows.is_empty() {
+            out.flush()?;
+            return Err(self.source.without_instances(&self.service));
+        }
         Ok(ExitCode::SUCCESS)
     }
 
@@ -103,10 +114,13 @@ impl<'a> Watcher<'a> {
             false => Some(Lines::new(self.args.format.unwrap_or(Format::Table), out)?),
         };
         let until = self.args.duration.map(|duration| Instant::now() + duration);
-        let mut interrupted = std::pin::pin!(interrupted());
+        let mut interrupted = pin!(interrupted());
         let mut sight = Sight::default();
         let mut is_first = true;
         loop {
+            if reader::is_gone() {
+                return Err(Failure::Closed);
+            }
             let seen = Sight::of(&self.balancer, &sight);
             let changes = changes(&sight, &seen, &rfc3339(SystemTime::now()));
             sight = seen;

@@ -44,6 +44,7 @@ impl<K: Clone + Ord> OutlierDetector<K> {
             ejection_length(&self.config, record.times, jitter),
         );
         record.stage = Stage::Ejected(Ejection {
+            cause,
             until: now + length,
             unreachable: suspicion.unreachable,
             probe_fails: false,

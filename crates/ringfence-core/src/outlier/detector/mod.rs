@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, time::Instant};
 
 use super::{
     OutlierConfig,
-    record::{EjectionState, Presence, Record, Stage},
+    record::{EjectionState, EjectionTerm, Presence, Record, Stage},
 };
 
 /// Which instances are ejected and until when. Knows no clock and no randomness: both come in as arguments, so the same
@@ -31,11 +31,12 @@ use super::{
 /// let failing = Suspicion { cause, healthy: true, unreachable: false };
 /// let decision = detector.failing(&"a", failing, 0.0, now);
 /// assert!(matches!(decision, Some(OutlierDecision::Ejected { times: 1, .. })));
+/// assert_eq!(detector.term(&"a").expect("it is out").cause, cause);
 /// let decision = detector.failing(&"b", failing, 0.0, now);
 /// assert_eq!(decision, Some(OutlierDecision::Refused { cause, why: Refusal::AtLimit }));
 ///
 /// let returned = detector.due(now + config.base_ejection_time());
-/// assert_eq!(returned[0].key, "a");
+/// assert_eq!((returned[0].key, detector.term(&"a")), ("a", None));
 /// # Ok::<(), ringfence_core::ConfigError>(())
 /// ```
 #[derive(Debug)]
@@ -83,6 +84,17 @@ impl<K: Clone + Ord> OutlierDetector<K> {
     /// What became of one that was ejected, member or not; `None` where nothing is remembered.
     pub fn state(&self, key: &K) -> Option<EjectionState> {
         self.records.get(key).map(Record::state)
+    }
+
+    /// Why one is left out and until when, member or not; `None` where it is not.
+    pub fn term(&self, key: &K) -> Option<EjectionTerm> {
+        let record = self.records.get(key)?;
+        let ejection = record.ejection()?;
+        Some(EjectionTerm {
+            cause: ejection.cause,
+            until: ejection.until,
+            times: record.times,
+        })
     }
 
     /// Those that have a record: ejected now, not yet forgiven, or departed while they were.

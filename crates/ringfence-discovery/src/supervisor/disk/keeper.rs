@@ -14,7 +14,7 @@ use tokio::{
     time::Instant,
 };
 
-use crate::{DiskSnapshots, ServiceState, WatchCounters, disk::Store};
+use crate::{DiskSnapshots, ServiceKey, ServiceState, WatchCounters, disk::Store};
 
 /// Least time between two jobs, so that a service that flaps does not keep the disk busy.
 const SPACING: Duration = Duration::from_secs(1);
@@ -22,6 +22,7 @@ const SPACING: Duration = Duration::from_secs(1);
 const RETRY_AFTER: Duration = Duration::from_secs(60);
 
 pub(super) struct Keeper {
+    service: ServiceKey,
     store: Arc<Store>,
     /// How long a written state may go without being written anew.
     refresh: Duration,
@@ -50,8 +51,9 @@ impl Job {
 }
 
 impl Keeper {
-    pub(super) fn new(store: Arc<Store>, config: &DiskSnapshots) -> Self {
+    pub(super) fn new(service: ServiceKey, store: Arc<Store>, config: &DiskSnapshots) -> Self {
         Self {
+            service,
             store,
             refresh: config.max_age() / 8,
             confirm_at: None,
@@ -115,7 +117,7 @@ impl Keeper {
         let Err(error) = ended else {
             counters.disk_writes += 1;
             if self.failure.take().is_some() {
-                tracing::info!(%file, "copy on disk written again");
+                tracing::info!(service = %self.service, %file, "copy on disk written again");
             }
             return;
         };
@@ -123,7 +125,7 @@ impl Keeper {
         self.confirm_at = Some(now + self.refresh.min(RETRY_AFTER));
         let reason = error.to_string();
         if self.failure.as_ref() != Some(&reason) {
-            tracing::warn!(%file, reason, "copy on disk not written");
+            tracing::warn!(service = %self.service, %file, reason, "copy on disk not written");
             self.failure = Some(reason);
         }
     }

@@ -40,7 +40,7 @@ impl Supervisor {
         let store = Arc::new(Store::new(config, registry, self.service.clone()));
         self.disk = Some(Disk {
             bridge: Bridge::new(Arc::clone(&store), config, now),
-            keeper: Keeper::new(Arc::clone(&store), config),
+            keeper: Keeper::new(self.service.clone(), Arc::clone(&store), config),
             store,
         });
     }

@@ -14,7 +14,8 @@ use super::Fault;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) name: String,
-    pub(super) value: String,
+    /// Nothing where there is none, or a section without settings.
+    pub(super) value: Option<String>,
     pub(super) line: u64,
 }
 
@@ -63,12 +64,21 @@ fn flatten(prefix: &str, map: Vec<(Spanned<String>, Tree)>, entries: &mut Vec<En
         match tree {
             // What jump and slots are given is a value of the ring's, whatever its form.
             Tree::Map(map) if name == "ring.slots" => entries.push(Entry {
-                value: flow(&map),
+                value: Some(flow(&map)),
                 name,
                 line,
             }),
+            Tree::Map(map) if map.is_empty() => entries.push(Entry {
+                name,
+                value: None,
+                line,
+            }),
             Tree::Map(map) => flatten(&name, map, entries),
-            Tree::Value(value) => entries.push(Entry { name, value, line }),
+            Tree::Value(value) => entries.push(Entry {
+                name,
+                value: Some(value),
+                line,
+            }),
         }
     }
 }
@@ -149,7 +159,10 @@ mod tests {
     fn nested_and_dotted_names_are_the_same_and_have_lines() {
         let told = |text: &str| {
             let entries = entries(text).unwrap().into_iter();
-            let told = entries.map(|e| format!("{}:{}={}", e.line, e.name, e.value));
+            let told = entries.map(|e| {
+                let value = e.value.unwrap_or_else(|| "nothing".to_owned());
+                format!("{}:{}={value}", e.line, e.name)
+            });
             told.collect::<Vec<_>>().join(" ")
         };
         assert_eq!(
@@ -158,6 +171,10 @@ mod tests {
         );
         assert_eq!(told("b.c: 2s\n"), "1:b.c=2s");
         assert_eq!(told(""), "");
+        assert_eq!(
+            told("a:\nb: {}\nc: { d: }"),
+            "1:a=nothing 2:b=nothing 3:c.d=nothing"
+        );
         assert_eq!(told("ring: { buckets: [a, b] }"), "1:ring.buckets=[a, b]");
         assert_eq!(
             told("ring:\n  slots: { owners: { 0-9: a } }"),
