@@ -169,6 +169,12 @@ fn what_sets_nothing_is_told() {
             "s.yaml:2: error RF-C001: watch.stale_after: it is set in line 1 already",
         ),
         ("- max_attempts\n", "expected settings"),
+        ("", "s.yaml: error RF-C001: the file sets nothing"),
+        (
+            "# max_attempts: 3\n",
+            "s.yaml: error RF-C001: the file sets nothing",
+        ),
+        ("{}\n", "s.yaml: error RF-C001: the file sets nothing"),
     ] {
         folder.write("s.yaml", text);
         let ran = folder.run("lint --settings s.yaml");
