@@ -22,7 +22,7 @@
 mod flags;
 mod register;
 
-use std::{env, net::SocketAddr, process::ExitCode, time::Duration};
+use std::{net::SocketAddr, process::ExitCode, time::Duration};
 
 use ringfence::{Instance, discovery::Registration};
 use ringfence_echo::EchoServer;

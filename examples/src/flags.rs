@@ -1,4 +1,9 @@
-use std::{env, process::ExitCode, str::FromStr};
+use std::{
+    env,
+    io::{self, Write as _},
+    process::ExitCode,
+    str::FromStr,
+};
 
 /// Takes the value of one flag.
 pub type Take<F> = fn(&mut F, &str) -> Result<(), String>;
@@ -12,7 +17,8 @@ pub fn flags<F>(usage: &str, flags: F, known: &[(&str, Take<F>)]) -> Result<F, E
     match parse(env::args().skip(1), flags, known) {
         Ok(Some(flags)) => Ok(flags),
         Ok(None) => {
-            println!("{usage}");
+            // Where nobody reads it, there is nothing to be done about it.
+            let _ = writeln!(io::stdout(), "{usage}");
             Err(ExitCode::SUCCESS)
         }
         Err(fault) => Err(wrong_usage(usage, &fault)),
@@ -20,8 +26,10 @@ pub fn flags<F>(usage: &str, flags: F, known: &[(&str, Take<F>)]) -> Result<F, E
 }
 
 /// Tells of a wrong usage; 2, as everywhere.
+#[must_use]
 pub fn wrong_usage(usage: &str, fault: &str) -> ExitCode {
-    eprintln!("{fault}\n{usage}");
+    // The exit code says it too.
+    let _ = writeln!(io::stderr(), "{fault}\n{usage}");
     ExitCode::from(2)
 }
 

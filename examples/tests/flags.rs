@@ -1,4 +1,9 @@
 //! What examples say of their flags
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests, where a failure is to end the test"
+)]
 
 use std::{env, process::Command};
 

@@ -243,6 +243,10 @@ fn sources_that_are_no_files_are_checked() {
         fault("static:10.0.0.1"),
         "static:10.0.0.1: `10.0.0.1` is not an address: expected `host:port` with an IP address or DNS name and a port from 1 to 65535"
     );
+    assert_eq!(
+        fault("static:"),
+        "static: expected host:port, or id=host:port"
+    );
     assert_eq!(fault("static:a:1,a:1"), "static:a:1: it is there twice");
     let listed = folder.run(
         "route --instances static:order-svc-1=h:1,order-svc-2=h:2,order-svc-3=h:3 --keys keys.txt",
