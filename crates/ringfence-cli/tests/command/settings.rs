@@ -214,3 +214,15 @@ fn words_are_those_of_a_policy_and_their_faults_name_them() {
         lint("watch: { disk_snapshots: { max_age: 5h } }\n").contains("watch.disk_snapshots.dir")
     );
 }
+
+#[test]
+fn the_settings_of_the_guide_are_good() {
+    let folder = Folder::new();
+    let guide = include_str!("../../../ringfence/src/guide/command.md");
+    let (_, block) = guide.split_once("```yaml\n").expect("a block");
+    let (block, _) = block.split_once("```").expect("its end");
+    assert!(block.contains("max_attempts"), "{block}");
+    folder.write("s.yaml", block);
+    let linted = folder.run("lint --settings s.yaml --deny warnings").done();
+    assert_eq!(linted, "nothing was found\n");
+}
