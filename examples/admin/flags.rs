@@ -1,5 +1,18 @@
-pub(crate) const USAGE: &str = "usage: admin [--port PORT] [--seconds N]";
+use std::process::ExitCode;
 
+use ringfence_examples::{Take, flags, set};
+
+const USAGE: &str = "usage: admin [--port PORT] [--seconds N]";
+
+const KNOWN: &[(&str, Take<Flags>)] = &[
+    ("--port", |flags, value| set(&mut flags.port, value, "port")),
+    ("--seconds", |flags, value| {
+        let seconds = flags.seconds.insert(0);
+        set(seconds, value, "number of seconds")
+    }),
+];
+
+#[derive(Default)]
 pub(crate) struct Flags {
     /// Of the page; 0 for one that is free.
     pub(crate) port: u16,
@@ -8,26 +21,7 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
-    pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut flags = Self {
-            port: 0,
-            seconds: None,
-        };
-        while let Some(flag) = args.next() {
-            let value = args.next().ok_or_else(|| format!("{flag} needs a value"))?;
-            match flag.as_str() {
-                "--port" => {
-                    flags.port = value.parse().map_err(|_| format!("{value} is no port"))?
-                }
-                "--seconds" => {
-                    let seconds = value
-                        .parse()
-                        .map_err(|_| format!("{value} is no number of seconds"))?;
-                    flags.seconds = Some(seconds);
-                }
-                _ => return Err(format!("{flag} is unknown")),
-            }
-        }
-        Ok(flags)
+    pub(crate) fn read() -> Result<Self, ExitCode> {
+        flags(USAGE, Self::default(), KNOWN)
     }
 }

@@ -22,7 +22,7 @@ use ringfence::{Admin, Metrics, PolicyContext, PolicyDocument};
 use ringfence_examples::{BoxError, Client, Cluster};
 use tokio::time::{sleep, timeout};
 
-use crate::flags::{Flags, USAGE};
+use crate::flags::Flags;
 
 /// Users of the release `checkout-v2` get to gray instances; while none of these is usable, to stable ones.
 const POLICY: &str = "
@@ -37,12 +37,9 @@ rules:
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let flags = match Flags::parse(std::env::args().skip(1)) {
+    let flags = match Flags::read() {
         Ok(flags) => flags,
-        Err(error) => {
-            eprintln!("{error}\n{USAGE}");
-            return ExitCode::FAILURE;
-        }
+        Err(code) => return code,
     };
     match run(&flags).await {
         Ok(()) => ExitCode::SUCCESS,

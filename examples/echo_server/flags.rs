@@ -1,10 +1,40 @@
-use std::net::{IpAddr, Ipv4Addr};
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    process::ExitCode,
+};
 
 use ringfence::ServiceKey;
+use ringfence_examples::{Take, flags, set, wrong_usage};
 
-pub(crate) const USAGE: &str = "\
+const USAGE: &str = "\
 usage: echo_server [--id ID] [--host IP] [--port PORT]
                    [--register consul,nacos,etcd] [--service NAME] [--advertise HOST:PORT] [--version VERSION] [--zone ZONE]";
+
+const KNOWN: &[(&str, Take<Flags>)] = &[
+    ("--id", |flags, value| set(&mut flags.id, value, "id")),
+    ("--host", |flags, value| {
+        set(&mut flags.host, value, "IP address")
+    }),
+    ("--port", |flags, value| set(&mut flags.port, value, "port")),
+    ("--register", |flags, value| {
+        flags.registries = value.split(',').map(str::to_owned).collect();
+        Ok(())
+    }),
+    ("--service", |flags, value| {
+        flags.service = ServiceKey::new(value);
+        Ok(())
+    }),
+    ("--advertise", |flags, value| {
+        given(&mut flags.advertise, value)
+    }),
+    ("--version", |flags, value| given(&mut flags.version, value)),
+    ("--zone", |flags, value| given(&mut flags.zone, value)),
+];
+
+fn given(place: &mut Option<String>, value: &str) -> Result<(), String> {
+    *place = Some(value.to_owned());
+    Ok(())
+}
 
 pub(crate) struct Flags {
     pub(crate) id: String,
@@ -18,10 +48,9 @@ pub(crate) struct Flags {
     pub(crate) zone: Option<String>,
 }
 
-impl Flags {
-    /// `None` stands for a call for help.
-    pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Option<Self>, String> {
-        let mut flags = Self {
+impl Default for Flags {
+    fn default() -> Self {
+        Self {
             id: "echo-1".to_owned(),
             host: Ipv4Addr::LOCALHOST.into(),
             port: 0,
@@ -30,39 +59,18 @@ impl Flags {
             advertise: None,
             version: None,
             zone: None,
-        };
-        while let Some(flag) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{flag} needs a value"));
-            match flag.as_str() {
-                "--id" => flags.id = value()?,
-                "--host" => {
-                    let host = value()?;
-                    flags.host = host
-                        .parse()
-                        .map_err(|_| format!("{host} is no IP address"))?;
-                }
-                "--port" => {
-                    let port = value()?;
-                    flags.port = port.parse().map_err(|_| format!("{port} is no port"))?;
-                }
-                "--register" => {
-                    flags.registries = value()?.split(',').map(str::to_owned).collect();
-                }
-                "--service" => flags.service = ServiceKey::new(value()?),
-                "--advertise" => flags.advertise = Some(value()?),
-                "--version" => flags.version = Some(value()?),
-                "--zone" => flags.zone = Some(value()?),
-                "--help" | "-h" => return Ok(None),
-                _ => return Err(format!("{flag} is unknown")),
-            }
         }
-        if flags.host.is_unspecified() && flags.advertise.is_none() && !flags.registries.is_empty()
-        {
-            return Err(format!(
-                "nobody can dial {}: --advertise is needed",
-                flags.host
-            ));
+    }
+}
+
+impl Flags {
+    pub(crate) fn read() -> Result<Self, ExitCode> {
+        let flags = flags(USAGE, Self::default(), KNOWN)?;
+        let host = flags.host;
+        if host.is_unspecified() && flags.advertise.is_none() && !flags.registries.is_empty() {
+            let fault = format!("nobody can dial {host}: --advertise is needed");
+            return Err(wrong_usage(USAGE, &fault));
         }
-        Ok(Some(flags))
+        Ok(flags)
     }
 }

@@ -22,29 +22,22 @@
 mod flags;
 mod register;
 
-use std::{env, net::SocketAddr, process::ExitCode, time::Duration};
+use std::{net::SocketAddr, process::ExitCode, time::Duration};
 
 use ringfence::{Instance, discovery::Registration};
 use ringfence_echo::EchoServer;
 use ringfence_examples::BoxError;
 
-use self::flags::{Flags, USAGE};
+use self::flags::Flags;
 
 /// How long running calls may take at the end.
 const DRAIN: Duration = Duration::from_secs(5);
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let flags = match Flags::parse(env::args().skip(1)) {
-        Ok(Some(flags)) => flags,
-        Ok(None) => {
-            println!("{USAGE}");
-            return ExitCode::SUCCESS;
-        }
-        Err(message) => {
-            eprintln!("{message}\n{USAGE}");
-            return ExitCode::from(2);
-        }
+    let flags = match Flags::read() {
+        Ok(flags) => flags,
+        Err(code) => return code,
     };
     match serve(&flags).await {
         Ok(()) => ExitCode::SUCCESS,

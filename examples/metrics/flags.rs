@@ -1,6 +1,22 @@
-use std::net::{IpAddr, Ipv4Addr};
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    process::ExitCode,
+};
 
-pub(crate) const USAGE: &str = "usage: metrics [--host IP] [--port PORT] [--seconds SECONDS]";
+use ringfence_examples::{Take, flags, set};
+
+const USAGE: &str = "usage: metrics [--host IP] [--port PORT] [--seconds SECONDS]";
+
+const KNOWN: &[(&str, Take<Flags>)] = &[
+    ("--host", |flags, value| {
+        set(&mut flags.host, value, "IP address")
+    }),
+    ("--port", |flags, value| set(&mut flags.port, value, "port")),
+    ("--seconds", |flags, value| {
+        let seconds = flags.seconds.insert(0);
+        set(seconds, value, "number of seconds")
+    }),
+];
 
 pub(crate) struct Flags {
     pub(crate) host: IpAddr,
@@ -9,39 +25,19 @@ pub(crate) struct Flags {
     pub(crate) seconds: Option<u64>,
 }
 
-impl Flags {
-    /// `None` stands for a call for help.
-    pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Option<Self>, String> {
-        let mut flags = Self {
+impl Default for Flags {
+    fn default() -> Self {
+        Self {
             host: Ipv4Addr::LOCALHOST.into(),
             // The one that OpenTelemetry's exporters for Prometheus have.
             port: 9464,
             seconds: None,
-        };
-        while let Some(flag) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{flag} needs a value"));
-            match flag.as_str() {
-                "--host" => {
-                    let host = value()?;
-                    flags.host = host
-                        .parse()
-                        .map_err(|_| format!("{host} is no IP address"))?;
-                }
-                "--port" => {
-                    let port = value()?;
-                    flags.port = port.parse().map_err(|_| format!("{port} is no port"))?;
-                }
-                "--seconds" => {
-                    let seconds = value()?;
-                    let parsed = seconds
-                        .parse()
-                        .map_err(|_| format!("{seconds} is no number of seconds"))?;
-                    flags.seconds = Some(parsed);
-                }
-                "--help" | "-h" => return Ok(None),
-                _ => return Err(format!("{flag} is unknown")),
-            }
         }
-        Ok(Some(flags))
+    }
+}
+
+impl Flags {
+    pub(crate) fn read() -> Result<Self, ExitCode> {
+        flags(USAGE, Self::default(), KNOWN)
     }
 }

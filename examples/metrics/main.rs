@@ -44,16 +44,9 @@ rules:
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let flags = match Flags::parse(std::env::args().skip(1)) {
-        Ok(Some(flags)) => flags,
-        Ok(None) => {
-            println!("{}", flags::USAGE);
-            return ExitCode::SUCCESS;
-        }
-        Err(error) => {
-            println!("{error}\n{}", flags::USAGE);
-            return ExitCode::FAILURE;
-        }
+    let flags = match Flags::read() {
+        Ok(flags) => flags,
+        Err(code) => return code,
     };
     match run(&flags).await {
         Ok(()) => ExitCode::SUCCESS,

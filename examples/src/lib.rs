@@ -6,6 +6,7 @@
 
 mod client;
 mod cluster;
+mod flags;
 mod fleet;
 mod registry;
 mod report;
@@ -14,6 +15,7 @@ mod tour;
 pub use self::{
     client::{Answers, Client, request_of},
     cluster::{Cluster, until},
+    flags::{Take, flags, set, wrong_usage},
     fleet::{Fleet, Server},
     registry::{Registry, Role},
     report::{Report, percent},

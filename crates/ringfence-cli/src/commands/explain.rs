@@ -10,6 +10,7 @@ use ringfence_core::did_you_mean;
 use ringfence_policy::{CompiledPolicy, Explanation, RequestHead, TagAuthority};
 use serde::Serialize;
 
+use self::unread::unread;
 use crate::{
     args::{ExplainArgs, Format},
     color::{GOOD, paint},
@@ -18,8 +19,6 @@ use crate::{
     output::{printable, write_facts},
     source::{Source, runtime, warn},
 };
-
-use self::unread::unread;
 
 /// How long the first list may take.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -130,6 +130,9 @@ fn static_list(list: &str) -> Result<Vec<Instance>, Failure> {
     let fault = |at: &str, fault: &dyn std::fmt::Display| {
         Failure::new(format_args!("static:{at}: {fault}"))
     };
+    if list.trim().is_empty() {
+        return Err(Failure::new("static: expected host:port, or id=host:port"));
+    }
     let addresses: Vec<&str> = list.split(',').map(str::trim).collect();
     // `id=host:port` names the instance, as a registry does.
     let parts = |address| str::split_once(address, '=').unwrap_or((address, address));

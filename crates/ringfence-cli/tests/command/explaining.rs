@@ -137,6 +137,22 @@ fn wrong_requests_are_told() {
     assert!(fault("--header x").starts_with("--header: expected NAME: VALUE"));
     assert!(fault("--path carts").starts_with("--path: "));
     assert!(fault("--tag tenant").starts_with("--tag tenant: expected NAME=VALUE"));
+    for wrong in [
+        "--tag =acme",
+        "--tag tenant=",
+        "--claim =me",
+        "--claim sub=",
+    ] {
+        assert!(fault(wrong).ends_with(": expected NAME=VALUE"), "{wrong}");
+    }
+    assert_eq!(
+        fault("--tag zone=a --tag zone=b"),
+        "--tag zone: it is there twice"
+    );
+    assert_eq!(
+        fault("--claim sub=a --claim sub=b"),
+        "--claim sub: it is there twice"
+    );
     assert!(fault("--max-attempts 0").starts_with("--max-attempts: "));
     folder.write("policy.yaml", POLICY.replace("limits", "limit"));
     let told = fault("--policy policy.yaml");

@@ -169,6 +169,12 @@ fn what_sets_nothing_is_told() {
             "s.yaml:2: error RF-C001: watch.stale_after: it is set in line 1 already",
         ),
         ("- max_attempts\n", "expected settings"),
+        ("", "s.yaml: error RF-C001: the file sets nothing"),
+        (
+            "# max_attempts: 3\n",
+            "s.yaml: error RF-C001: the file sets nothing",
+        ),
+        ("{}\n", "s.yaml: error RF-C001: the file sets nothing"),
     ] {
         folder.write("s.yaml", text);
         let ran = folder.run("lint --settings s.yaml");
@@ -207,4 +213,16 @@ fn words_are_those_of_a_policy_and_their_faults_name_them() {
     assert!(
         lint("watch: { disk_snapshots: { max_age: 5h } }\n").contains("watch.disk_snapshots.dir")
     );
+}
+
+#[test]
+fn the_settings_of_the_guide_are_good() {
+    let folder = Folder::new();
+    let guide = include_str!("../../../ringfence/src/guide/command.md");
+    let (_, block) = guide.split_once("```yaml\n").expect("a block");
+    let (block, _) = block.split_once("```").expect("its end");
+    assert!(block.contains("max_attempts"), "{block}");
+    folder.write("s.yaml", block);
+    let linted = folder.run("lint --settings s.yaml --deny warnings").done();
+    assert_eq!(linted, "nothing was found\n");
 }

@@ -212,6 +212,24 @@ fn exit_codes_are_in_the_help() {
 }
 
 #[test]
+fn help_is_as_wide_as_the_terminal_says_and_no_wider_than_can_be_read() {
+    let folder = Folder::new();
+    let widest = |columns: &str| {
+        let mut command = folder.command("inspect --help");
+        let ran = command.env("COLUMNS", columns).output().expect("it starts");
+        let help = String::from_utf8(ran.stdout).expect("UTF-8");
+        // Examples are to be copied as they are.
+        let (help, _) = help.split_once("Examples:").expect("it has some");
+        let widths = help.lines().map(|line| line.chars().count());
+        widths.max().expect("lines")
+    };
+    assert!((60..=80).contains(&widest("80")), "{}", widest("80"));
+    assert!((80..=100).contains(&widest("500")), "{}", widest("500"));
+    // Words that are longer stay whole, and so does the line of the usage.
+    assert!(widest("20") < 70, "{}", widest("20"));
+}
+
+#[test]
 fn sources_that_are_no_files_are_checked() {
     let folder = Folder::with_orders();
     let fault = |source: &str| folder.run(&format!("plan --instances {source}")).fault();
@@ -224,6 +242,10 @@ fn sources_that_are_no_files_are_checked() {
     assert_eq!(
         fault("static:10.0.0.1"),
         "static:10.0.0.1: `10.0.0.1` is not an address: expected `host:port` with an IP address or DNS name and a port from 1 to 65535"
+    );
+    assert_eq!(
+        fault("static:"),
+        "static: expected host:port, or id=host:port"
     );
     assert_eq!(fault("static:a:1,a:1"), "static:a:1: it is there twice");
     let listed = folder.run(

@@ -81,6 +81,20 @@ fn it_ends_by_itself_after_a_time() {
     assert!(lines.contains("  ring      "), "{lines}");
 }
 
+/// Nobody can tell it from a watch without an end.
+#[test]
+fn a_time_that_no_clock_can_say_is_long_enough() {
+    let folder = shop();
+    for seconds in ["1e19", "1.8e19"] {
+        let args = format!("watch --once --instances fleet.yaml --for {seconds}");
+        assert!(folder.run(&args).done().contains("cart-1"), "{seconds}");
+    }
+    let args = "watch --instances fleet.yaml --format json --for 1e19";
+    let mut watch = Watch::start(folder.command(args));
+    assert_eq!(of(&mut watch, "present")["instance"]["id"], "cart-1");
+    assert_eq!(watch.end(Signal::SIGINT), (Some(0), String::new()));
+}
+
 #[test]
 fn a_service_that_is_not_there_is_told() {
     let folder = shop();

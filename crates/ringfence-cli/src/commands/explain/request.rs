@@ -1,5 +1,7 @@
 //! The request that the arguments describe.
 
+use std::collections::BTreeMap;
+
 use http::{HeaderName, HeaderValue, Request};
 use ringfence_policy::{SampleRequest, TagAuthority};
 
@@ -9,10 +11,6 @@ use crate::{args::ExplainArgs, failure::Failure};
 const WHO: &str = "ringfence explain";
 
 pub(super) fn of(args: &ExplainArgs, authority: &TagAuthority) -> Result<Request<()>, Failure> {
-    let pairs = |option, given: &[String]| {
-        let pairs = given.iter().map(|text| pair(option, text));
-        pairs.collect::<Result<_, Failure>>()
-    };
     let sample = SampleRequest {
         method: args.method.clone(),
         path: args.path.clone(),
@@ -37,10 +35,19 @@ pub(super) fn of(args: &ExplainArgs, authority: &TagAuthority) -> Result<Request
     Ok(request)
 }
 
-fn pair(option: &str, text: &str) -> Result<(String, String), Failure> {
-    let fault = || Failure::new(format_args!("{option} {text}: expected NAME=VALUE"));
-    let (name, value) = text.split_once('=').ok_or_else(fault)?;
-    Ok((name.to_owned(), value.to_owned()))
+fn pairs(option: &str, given: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+    let mut pairs = BTreeMap::new();
+    for text in given {
+        let pair = text.split_once('=');
+        let pair = pair.filter(|(name, value)| !name.is_empty() && !value.is_empty());
+        let fault = || Failure::new(format_args!("{option} {text}: expected NAME=VALUE"));
+        let (name, value) = pair.ok_or_else(fault)?;
+        if pairs.insert(name.to_owned(), value.to_owned()).is_some() {
+            let fault = format_args!("{option} {name}: it is there twice");
+            return Err(Failure::new(fault));
+        }
+    }
+    Ok(pairs)
 }
 
 fn header_of(text: &str) -> Result<(HeaderName, HeaderValue), Failure> {

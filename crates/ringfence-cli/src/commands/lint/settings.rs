@@ -30,6 +30,14 @@ pub(super) fn check(text: &str) -> (Vec<Fault>, Vec<ConfigFinding>) {
         Ok(entries) => entries,
         Err(fault) => return (vec![fault], Vec::new()),
     };
+    if entries.is_empty() {
+        let nothing = Fault {
+            line: None,
+            name: None,
+            reason: "the file sets nothing".to_owned(),
+        };
+        return (vec![nothing], Vec::new());
+    }
     // The algorithm says which settings of the ring there are, and a switch whether those of its section have a meaning.
     entries.sort_by_key(|entry| entry.name != "ring.algorithm" && !is_switch(&entry.name));
     let mut draft = Draft::default();

@@ -77,11 +77,11 @@ impl<'a> Watcher<'a> {
     /// One list, as soon as there is one.
     async fn once(&self, out: &mut dyn Write) -> Result<ExitCode, Failure> {
         let patience = self.args.duration.unwrap_or(Duration::from_secs(10));
-        let until = Instant::now() + patience;
+        let until = after(patience);
         let mut sight = Sight::default();
         let mut interrupted = pin!(interrupted());
         // An answer that is empty says more a moment later: the guard against empty lists asks again.
-        while !sight.has_list() && Instant::now() < until {
+        while !sight.has_list() && until.is_none_or(|until| Instant::now() < until) {
             tokio::select! {
                 () = &mut interrupted => return Ok(ExitCode::SUCCESS),
                 () = tokio::time::sleep(LOOK) => sight = Sight::of(&self.balancer, &sight),
@@ -113,7 +113,7 @@ impl<'a> Watcher<'a> {
             true => None,
             false => Some(Lines::new(self.args.format.unwrap_or(Format::Table), out)?),
         };
-        let until = self.args.duration.map(|duration| Instant::now() + duration);
+        let until = self.args.duration.and_then(after);
         let mut interrupted = pin!(interrupted());
         let mut sight = Sight::default();
         let mut is_first = true;
@@ -146,6 +146,11 @@ impl<'a> Watcher<'a> {
             }
         }
     }
+}
+
+/// When a time is over; never, where it is longer than clocks can say.
+fn after(time: Duration) -> Option<Instant> {
+    Instant::now().checked_add(time)
 }
 
 /// Ends when somebody wants this to end.

@@ -86,6 +86,8 @@ impl Screen {
                 printable(&change.told())
             ));
         }
+        // With more, the first line would leave the terminal, and could not be drawn anew.
+        lines.truncate(height.saturating_sub(1).max(1));
         lines
     }
 }
@@ -139,4 +141,41 @@ fn table(sight: &Sight, room: usize) -> Vec<String> {
         lines.push(format!("and {more} more"));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::change::changes, *};
+
+    #[test]
+    fn what_is_drawn_fits_on_the_terminal() {
+        let row = |n: u32| Row {
+            id: format!("order-{n}"),
+            address: format!("10.0.0.{n}:80"),
+            zone: None,
+            version: None,
+            weight: 100,
+            state: "usable",
+            share: 0.05,
+        };
+        let rows = (0..20).map(row).map(|row| (row.id.clone(), row));
+        let sight = Sight {
+            epoch: 1,
+            rows: rows.collect(),
+            ..Sight::default()
+        };
+        let before = Sight {
+            epoch: 1,
+            ..Sight::default()
+        };
+        let mut screen = Screen::default();
+        screen.note(&changes(&before, &sight, "2026-01-01T00:00:00.000Z"));
+        for height in [0, 1, 2, 6, 10, 24, 40] {
+            let lines = screen.lines("order", &sight, height);
+            assert!(lines.len() < height.max(2), "{height}: {}", lines.len());
+            assert!(lines.first().is_some_and(|line| line.contains("order")));
+        }
+        // All instances and the newest changes where there is room.
+        assert_eq!(screen.lines("order", &sight, 60).len(), 5 + 20 + 1 + SHOWN);
+    }
 }
