@@ -11,7 +11,7 @@ impl Ring {
     /// Makes the ring of a pool: `O(points * log points)`, which takes milliseconds and has no place on the path of a request. The
     /// balancer's task does it, beside the runtime where it takes long.
     ///
-    /// [The own ring](HashAlgorithm::Ring) of a million points and more is made by as many threads as the machine has cores, at most
+    /// [The own ring](HashAlgorithm::Ring) of 1.5 million points and more is made by as many threads as the machine has cores, at most
     /// four. They end before this returns, and the ring does not depend on how many they are. One ring of a process is made so at
     /// a time, further ones by the caller alone.
     #[must_use]
