@@ -152,14 +152,15 @@ impl<S> Call<'_, S> {
         if self.is_late() {
             return None;
         }
-        let mut tried = *ahead.tried;
-        let (candidate, attempt) = begin_next(ahead.decision, &mut tried, false)?;
+        let Ahead { decision, tried } = ahead;
+        let mut now_tried = *tried;
+        let (candidate, attempt) = begin_next(decision, &mut now_tried, false)?;
         let beside = in_hand.beside()?;
         // Last, because what it grants counts as made.
         if !self.settings.balancer.try_hop() {
             return None;
         }
-        *ahead.tried = tried;
+        *tried = now_tried;
         Some((candidate, attempt, beside))
     }
 

@@ -73,7 +73,7 @@ where
                         );
                         match Box::pin(otherwise).await {
                             Ok(Otherwise::Chosen { has_waited }) => has_waited,
-                            Ok(Otherwise::Answered(answer)) => return Ok(answer),
+                            Ok(Otherwise::Answered(answer)) => return Ok(*answer),
                             Err(error) => break 'failed error,
                         }
                     }

@@ -53,6 +53,10 @@ impl<S> Call<'_, S> {
     ///
     /// All of it is one future, because each one inside of another costs every call a move of its response; and a block and not an
     /// `async fn`, see [`run`](super::run).
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "the arguments of an `async fn` lie in its future twice"
+    )]
     pub(super) fn attempt<B>(
         &mut self,
         candidate: &Candidate,

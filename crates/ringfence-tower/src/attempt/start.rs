@@ -69,7 +69,7 @@ pub(super) enum Otherwise<R: Body> {
         has_waited: bool,
     },
     /// The client had the request as it was.
-    Answered(Answer<R>),
+    Answered(Box<Answer<R>>),
 }
 
 /// Waits for what such a call waits for, or sends it on untouched. All of that is one future, because a call has the room of each
@@ -97,7 +97,7 @@ where
     };
     trail.take_watched().leave();
     let answer = pass(untouched, settings, request).await?;
-    Ok(Otherwise::Answered(answer))
+    Ok(Otherwise::Answered(Box::new(answer)))
 }
 
 /// Where any call goes.
