@@ -1,120 +1,14 @@
-use std::{
-    iter::{self, FusedIterator},
-    num::NonZeroU8,
-    ptr,
-    sync::Arc,
-};
+mod candidates;
 
-use arrayvec::ArrayVec;
+use std::{iter::FusedIterator, num::NonZeroU8, sync::Arc};
+
 use ringfence_core::{Instance, KeyHash, PlanId, PoolSpec};
 
+pub(crate) use self::candidates::{Candidates, Gathered};
 use crate::Candidate;
 
 /// The most candidates that a decision can have.
 pub const MAX_CANDIDATES: usize = 8;
-
-/// At least one candidate, and room for the rest.
-#[derive(Debug, Clone)]
-pub(crate) struct Candidates {
-    first: Candidate,
-    rest: ArrayVec<Candidate, { MAX_CANDIDATES - 1 }>,
-    /// How many of the rest, its last ones, are ejected.
-    last_resorts: u8,
-}
-
-/// Candidates that come one after the other.
-#[derive(Default)]
-pub(crate) struct Gathered {
-    first: Option<Candidate>,
-    rest: ArrayVec<Candidate, { MAX_CANDIDATES - 1 }>,
-}
-
-impl Gathered {
-    /// What there is no room for is left out.
-    #[inline]
-    pub(crate) fn push(&mut self, candidate: Candidate) {
-        if self.first.is_none() {
-            self.first = Some(candidate);
-        } else {
-            let _ = self.rest.try_push(candidate);
-        }
-    }
-
-    /// `None` if there is none.
-    #[inline]
-    pub(crate) fn into_candidates(self) -> Option<Candidates> {
-        Some(Candidates {
-            first: self.first?,
-            rest: self.rest,
-            last_resorts: 0,
-        })
-    }
-}
-
-impl Candidates {
-    /// `None` if there is none; what there is no room for is left out.
-    #[inline]
-    pub(crate) fn collect(candidates: impl IntoIterator<Item = Candidate>) -> Option<Self> {
-        let mut gathered = Gathered::default();
-        for candidate in candidates {
-            gathered.push(candidate);
-        }
-        gathered.into_candidates()
-    }
-
-    #[inline]
-    pub(crate) fn only(first: Candidate) -> Self {
-        Self {
-            first,
-            rest: ArrayVec::new(),
-            last_resorts: 0,
-        }
-    }
-
-    /// Behind the others, unless there is no room for it or it is one of them.
-    pub(crate) fn add(&mut self, candidate: Candidate) {
-        let mut others = iter::once(&self.first).chain(&self.rest);
-        if others.all(|other| !ptr::eq(other.node(), candidate.node())) {
-            let _ = self.rest.try_push(candidate);
-        }
-    }
-
-    /// Those that are ejected behind the others, as long as there is room.
-    #[cold]
-    pub(crate) fn add_last_resorts(&mut self, ejected: impl Iterator<Item = Candidate>) {
-        for candidate in ejected {
-            let before = self.len();
-            self.add(candidate);
-            self.last_resorts += u8::from(self.len() > before);
-        }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        1 + self.rest.len()
-    }
-
-    fn regular(&self) -> &[Candidate] {
-        let count = self.rest.len().saturating_sub(self.last_resorts.into());
-        self.rest.get(..count).unwrap_or_default()
-    }
-
-    /// Without those before the first one that has a slot or needs none: others took theirs in this very moment.
-    pub(crate) fn claimed(self) -> Option<Self> {
-        let Self {
-            first, mut rest, ..
-        } = self;
-        let mut first = first.claim();
-        while first.is_none() && !rest.is_empty() {
-            first = rest.remove(0).claim();
-        }
-        // Last resorts come when the others are settled.
-        first.map(|first| Self {
-            first,
-            rest,
-            last_resorts: 0,
-        })
-    }
-}
 
 /// The record of one choice: the candidates in the order in which they are to be tried, and why.
 ///
@@ -158,12 +52,13 @@ pub struct Decision {
     pub(crate) pool: Arc<PoolSpec>,
     pub(crate) panic: bool,
     /// The most candidates that there may be, while only the first was looked for.
-    pub(crate) most: Option<NonZeroU8>,
+    pub(crate) max_candidates: Option<NonZeroU8>,
 }
 
 impl Decision {
     /// The distinct candidates, the owner of the key first, then clockwise; at least one, at most
-    /// [`max_attempts`](crate::BalancerConfig::max_attempts).
+    /// [`max_attempts`](crate::BalancerConfig::max_attempts). After a pick of the [first one only](crate::PickRequest::with_first_candidate_only)
+    /// it is the first alone until the decision [is complete](Self::is_complete).
     ///
     /// Where a later stage of the route could serve too, the last of several is of that stage, so that a pool whose instances all
     /// fail falls through before anybody knows that they do. A route that is strict has no such stage.
@@ -181,27 +76,27 @@ impl Decision {
     pub fn candidates_and_last_resorts(&self) -> impl ExactSizeIterator<Item = &Candidate> + Clone {
         WithFirst {
             first: Some(self.first()),
-            rest: self.candidates.rest.iter(),
+            rest: self.candidates.rest().iter(),
         }
     }
 
     /// How many there are behind the candidates.
     #[must_use]
     pub fn last_resorts(&self) -> usize {
-        self.candidates.last_resorts.into()
+        self.candidates.last_resorts()
     }
 
     /// Whether all candidates are there: not after a pick of the [first one only](crate::PickRequest::with_first_candidate_only)
     /// that may have others behind it, until [`Balancer::complete`](crate::Balancer::complete) has found them.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.most.is_none()
+        self.max_candidates.is_none()
     }
 
     /// The first candidate.
     #[must_use]
     pub fn first(&self) -> &Candidate {
-        &self.candidates.first
+        self.candidates.first()
     }
 
     /// The instance of the first candidate.
@@ -217,7 +112,7 @@ impl Decision {
         self.key_hash
     }
 
-    /// Epoch of the view that was read.
+    /// Epoch of the view that was read. Candidates that [`Balancer::complete`](crate::Balancer::complete) found may be of a later one.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.epoch
@@ -251,7 +146,8 @@ impl Decision {
         self.plan
     }
 
-    /// The pool that the candidates are from, but for a last one of a later stage: the condition that all its instances meet, and which
+    /// The pool that the candidates are from, but for a last one of a later stage, and for those that
+    /// [`Balancer::complete`](crate::Balancer::complete) found in a later view, whose pool may be another: the condition that all its instances meet, and which
     /// shard of them it is, if it is one.
     #[must_use]
     pub fn pool(&self) -> &Arc<PoolSpec> {
@@ -271,11 +167,7 @@ impl IntoIterator for Decision {
 
     /// The candidates in their order.
     fn into_iter(self) -> IntoCandidates {
-        let count = self.candidates.regular().len();
-        let Candidates {
-            first, mut rest, ..
-        } = self.candidates;
-        rest.truncate(count);
+        let (first, rest) = self.candidates.into_regular();
         IntoCandidates(WithFirst {
             first: Some(first),
             rest: rest.into_iter(),

@@ -1,14 +1,19 @@
 //! From a request to its candidates, on one published state.
 
-use std::{num::NonZeroU8, ops::Deref, sync::Arc, time::Instant};
+mod first;
+mod owners;
 
-use ringfence_core::{
-    Chosen, Instance, KeyHash, MovementWindow, PlanId, PoolView, RequestTags, Route, TagValues,
-    Taker,
+use std::{ops::Deref, sync::Arc};
+
+use ringfence_core::{KeyHash, PoolView, Route, TagValues, Taker};
+
+use self::first::{first_only, is_plain};
+pub(crate) use self::{
+    first::complete,
+    owners::{old_owner, owner, owners},
 };
-
 use crate::{
-    Candidate, MissingKey, PickError, PickRequest,
+    MissingKey, PickError, PickRequest,
     decision::{Candidates, Decision, Gathered},
     keyless,
     published::Published,
@@ -119,7 +124,8 @@ fn unprepared<'a, T: TagValues + ?Sized>(
     Found::Now(Box::new(route))
 }
 
-#[inline]
+// Twice in the program, because a call of it would move what it returns.
+#[inline(always)]
 fn choose(
     shared: &Shared,
     published: &Published,
@@ -134,7 +140,7 @@ fn choose(
     let limit = request.candidates(shared.config.max_attempts());
     let limits = shared.config.load_limits();
     if let Some(key) = key
-        && request.is_first_enough()
+        && request.first_candidate_only()
         && is_plain(shared, request, &chosen)
     {
         return first_only(shared, published, request, (route, &chosen), key, limit);
@@ -224,7 +230,7 @@ fn choose(
     let spread = key_hash.map_or_else(|| fastrand::u64(..), KeyHash::get);
     if !pool.ejected().is_empty() && candidates.len() < limit {
         let last_resorts = seating::last_resorts(published, pool, spread);
-        candidates.add_last_resorts(last_resorts.take(limit - candidates.len()));
+        candidates.add_last_resorts(limit, last_resorts);
     }
     Ok(Decision {
         candidates,
@@ -236,87 +242,8 @@ fn choose(
         plan: request.plan(),
         pool: Arc::clone(pool.spec(spread)),
         panic: pool.is_panic(),
-        most: None,
+        max_candidates: None,
     })
-}
-
-/// Whether the candidates are the first ones on the ring from the key's hash on, with nothing else to be heeded.
-#[inline]
-fn is_plain(shared: &Shared, request: &PickRequest<'_>, chosen: &Chosen<'_>) -> bool {
-    let pool = chosen.pool;
-    chosen.next.is_none()
-        && !chosen.is_spilled
-        && request.plan() == PlanId::ROUTING
-        && matches!(request.tags(), Tags::None)
-        && !shared.config.load_limits().is_any()
-        && !shared.nodes.is_any_on_trial()
-        && pool.ejected().is_empty()
-        && pool.is_ordered_by_hash()
-}
-
-/// The owner of a key, whom others may be behind.
-#[inline]
-fn first_only(
-    shared: &Shared,
-    published: &Published,
-    request: &PickRequest<'_>,
-    (route, chosen): (&Route, &Chosen<'_>),
-    key: &[u8],
-    limit: usize,
-) -> Result<Decision, PickError> {
-    let pool = chosen.pool;
-    let hash = pool.hash_key(key, request.salt());
-    let first = pool.first(hash);
-    let Some(first) = first.and_then(|member| candidate(published, pool, member)) else {
-        return Err(shared.no_instances(published, route));
-    };
-    if chosen.stage > 0 {
-        shared.counters.fallbacks.increment();
-    }
-    if pool.is_panic() {
-        shared.counters.panic_picks.increment();
-    }
-    let most = if pool.eligible().len() > 1 { limit } else { 1 };
-    Ok(Decision {
-        candidates: Candidates::only(first),
-        key_hash: Some(hash.hash()),
-        epoch: published.view.epoch(),
-        stage: chosen.stage,
-        spilled: false,
-        overflow: false,
-        plan: request.plan(),
-        pool: Arc::clone(pool.spec(hash.get())),
-        panic: pool.is_panic(),
-        most: u8::try_from(most)
-            .ok()
-            .filter(|most| *most > 1)
-            .and_then(NonZeroU8::new),
-    })
-}
-
-/// Finds the candidates behind the first one of a decision that has none yet: as this state has them.
-pub(crate) fn complete(shared: &Shared, published: &Published, decision: &mut Decision) {
-    let (Some(most), Some(hash)) = (decision.most.take(), decision.key_hash) else {
-        return;
-    };
-    let most = usize::from(most.get());
-    let route = published.view.route(decision.plan, &shared.untagged);
-    let Some((_, pool)) = route.and_then(|route| route.chosen()) else {
-        return;
-    };
-    let candidates = &mut decision.candidates;
-    // One more, because the first of before may not be among them.
-    pool.visit_first(hash, most + 1, |member| {
-        if candidates.len() < most
-            && let Some(candidate) = candidate(published, pool, member)
-        {
-            candidates.add(candidate);
-        }
-    });
-    if !pool.ejected().is_empty() && candidates.len() < most {
-        let last_resorts = seating::last_resorts(published, pool, hash.get());
-        candidates.add_last_resorts(last_resorts.take(most - candidates.len()));
-    }
 }
 
 fn usable_key<'a>(shared: &Shared, request: &PickRequest<'a>) -> Option<&'a [u8]> {
@@ -326,75 +253,4 @@ fn usable_key<'a>(shared: &Shared, request: &PickRequest<'a>) -> Option<&'a [u8]
         return None;
     }
     Some(key)
-}
-
-/// All of the first `count` instances clockwise, however many.
-pub(crate) fn owners(
-    shared: &Shared,
-    published: &Published,
-    request: &PickRequest<'_>,
-    count: usize,
-) -> Result<Vec<Candidate>, PickError> {
-    let Some(key) = usable_key(shared, request) else {
-        return Err(PickError::KeyRequired {
-            service: shared.service.clone(),
-        });
-    };
-    let route = route(shared, published, request);
-    let Some(chosen) = route.choose(Some(key), || 0) else {
-        return Err(shared.no_instances(published, &route));
-    };
-    let pool = chosen.pool;
-    let owners = |who| {
-        let walk = pool.walk(pool.hash_key(key, request.salt()));
-        let admitted = walk.filter(move |&member| Admitted::admits(who, pool, member));
-        seating::seat(published, pool, admitted)
-    };
-    if shared.nodes.is_any_on_trial() && !pool.is_panic() {
-        // They may be kept for long, so they hold no slots.
-        let with_room: Vec<_> = owners(Admitted::WithRoom(published)).take(count).collect();
-        if !with_room.is_empty() {
-            return Ok(with_room);
-        }
-    }
-    Ok(owners(Admitted::All).take(count).collect())
-}
-
-/// The first instance of a key, without a trace of having been asked.
-pub(crate) fn owner(
-    published: &Published,
-    plan: PlanId,
-    tags: &impl TagValues,
-    key: &[u8],
-    salt: u64,
-) -> Option<Arc<Instance>> {
-    let view = &published.view;
-    let now;
-    let route = match view.route(plan, tags) {
-        Some(route) => route.as_ref(),
-        None => {
-            now = view.resolve(&view.key(plan, tags));
-            &now
-        }
-    };
-    let pool = route.choose(Some(key), || 0)?.pool;
-    let member = pool.walk(pool.hash_key(key, salt)).next()?;
-    pool.pool().instance(member).cloned()
-}
-
-/// The owner of before, where that was another.
-pub(crate) fn old_owner(
-    movement: &MovementWindow,
-    published: &Published,
-    request: &PickRequest<'_>,
-    key: &[u8],
-    untagged: &RequestTags,
-    now: Instant,
-) -> Option<Arc<Instance>> {
-    let (view, plan, salt) = (&published.view, request.plan(), request.salt());
-    match request.tags() {
-        Tags::None => movement.old_owner(view, plan, untagged, key, salt, now),
-        Tags::Made(tags) => movement.old_owner(view, plan, tags, key, salt, now),
-        Tags::Elsewhere(tags) => movement.old_owner(view, plan, tags, key, salt, now),
-    }
 }

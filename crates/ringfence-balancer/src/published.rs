@@ -27,6 +27,8 @@ pub(crate) struct Published {
 #[derive(Debug, Default)]
 pub(crate) struct ViewCell {
     current: ArcSwapOption<Published>,
+    /// What was current at the close, while calls that run may go to further instances.
+    last: ArcSwapOption<Published>,
     closed: AtomicBool,
     published: AtomicU64,
     discarded: AtomicU64,
@@ -69,10 +71,26 @@ impl ViewCell {
         true
     }
 
-    /// Refuses all picks from now on and lets go of the instances.
+    /// What calls that run may go by: the current state, or after a close the last one until [`forget`](Self::forget).
+    pub(crate) fn load_for_running(&self) -> Guard<Option<Arc<Published>>> {
+        let current = self.current.load();
+        if current.is_some() {
+            return current;
+        }
+        self.last.load()
+    }
+
+    /// Refuses all picks from now on.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
-        self.current.store(None);
+        if let Some(last) = self.current.swap(None) {
+            self.last.store(Some(last));
+        }
+    }
+
+    /// Lets go of the instances, after a close.
+    pub(crate) fn forget(&self) {
+        self.last.store(None);
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -21,7 +21,7 @@ pub struct PickRequest<'a> {
     tags: Tags<'a>,
     max_candidates: Option<usize>,
     missing_key: Option<MissingKey>,
-    is_first_enough: bool,
+    first_candidate_only: bool,
 }
 
 impl<'a> PickRequest<'a> {
@@ -81,10 +81,11 @@ impl<'a> PickRequest<'a> {
     }
 
     /// Looks for the first candidate alone, where that is less work: the others are for requests that fail, and
-    /// [`Balancer::complete`](crate::Balancer::complete) finds them then. Where it is not, the decision has all of them at once.
+    /// [`Balancer::complete`](crate::Balancer::complete) finds them then (an example is there). That is a key on the own ring without
+    /// plan, tags, limits, and instances that are ejected or on trial; else the decision has all of them at once.
     #[must_use]
     pub fn with_first_candidate_only(mut self) -> Self {
-        self.is_first_enough = true;
+        self.first_candidate_only = true;
         self
     }
 
@@ -123,8 +124,8 @@ impl<'a> PickRequest<'a> {
     }
 
     #[inline]
-    pub(crate) fn is_first_enough(&self) -> bool {
-        self.is_first_enough
+    pub(crate) fn first_candidate_only(&self) -> bool {
+        self.first_candidate_only
     }
 
     pub(crate) fn candidates(&self, max_attempts: usize) -> usize {
@@ -165,7 +166,7 @@ impl fmt::Debug for PickRequest<'_> {
         shown
             .field("max_candidates", &self.max_candidates)
             .field("missing_key", &self.missing_key)
-            .field("is_first_enough", &self.is_first_enough)
+            .field("first_candidate_only", &self.first_candidate_only)
             .finish()
     }
 }

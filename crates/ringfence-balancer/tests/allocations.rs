@@ -142,10 +142,11 @@ async fn on_trial(balancer: &Balancer, key: &str) {
         let mut attempt = decision.expect("one").first().begin();
         attempt.report(Outcome::Failure(FailureKind::Status));
     }
-    let start = Instant::now();
+    let mut rounds = 0;
     while balancer.status().on_trial == 0 {
-        assert!(start.elapsed() < Duration::from_secs(20), "never back");
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(rounds < 60, "never back");
+        rounds += 1;
+        tokio::time::sleep(Duration::from_secs(60)).await;
     }
 }
 

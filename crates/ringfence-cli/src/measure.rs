@@ -55,7 +55,7 @@ impl Shares {
                 step();
                 generated(0, number)
             });
-            KeyShare::sampled(ring, keys)
+            ring.sampled_shares(keys)
         });
         let share = |(member, share): (u32, KeyShare)| {
             let id = ring.member_id(member)?;

@@ -1,7 +1,5 @@
 use std::fmt;
 
-use crate::Ring;
-
 /// A part of all keys, as a whole number of equal pieces: positions of the key space, or keys of a sample.
 ///
 /// # Examples
@@ -26,40 +24,6 @@ impl KeyShare {
             part: part.min(whole),
             whole,
         }
-    }
-
-    /// The part of each member of a ring, in the order of the members, counted over keys: for rings whose
-    /// [shares](Ring::shares) are not known without.
-    ///
-    /// # Examples
-    /// ```
-    /// use std::sync::Arc;
-    /// use ringfence_core::{Instance, KeyShare, Pool, Ring, RingConfig, Selector, Snapshot};
-    ///
-    /// let instances = [
-    ///     Instance::builder("a", "10.0.0.1:80").build()?,
-    ///     Instance::builder("b", "10.0.0.2:80").build()?,
-    /// ];
-    /// let pool = Pool::select(&Arc::new(Snapshot::new(instances)), &Selector::any());
-    /// let ring = Ring::build(&pool, &RingConfig::default().with_probes(5)?);
-    /// let shares = KeyShare::sampled(&ring, (0..10_000_u64).map(u64::to_le_bytes));
-    /// assert!(shares.iter().all(|share| share.whole() == 10_000 && share.as_f64() > 0.4));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn sampled<K: AsRef<[u8]>>(ring: &Ring, keys: impl IntoIterator<Item = K>) -> Vec<Self> {
-        let mut counts = vec![0; ring.member_count()];
-        let mut whole = 0;
-        for key in keys {
-            whole += 1;
-            let owner = ring.owner(ring.config().hash_key(key.as_ref()));
-            let count = owner.and_then(|member| counts.get_mut(member as usize));
-            if let Some(count) = count {
-                *count += 1;
-            }
-        }
-        let share = |count| Self::new(count, whole);
-        counts.into_iter().map(share).collect()
     }
 
     /// How many pieces.

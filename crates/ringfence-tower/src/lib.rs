@@ -54,7 +54,10 @@
 //!    [`Baseline`] decides, by default with the key from the layer's [`KeySource`]s and the tags from the extension
 //!    [`RequestTags`]. Headers that name tags and are not trusted by the rule go no further; so do the extensions
 //!    [`RoutingKey`], [`RequestTags`], [`Idempotent`] and the tokens of a tag authority.
-//! 2. The balancer picks up to `max_attempts` candidates, once. A view that is swapped meanwhile changes nothing.
+//! 2. The balancer picks the owner of the key. Only where that fails, or before a hedged call, those behind it are looked for, up to
+//!    `max_attempts` together, in the view that is the latest then. Under a policy, with tags, without a key, with limits, with
+//!    instances that are ejected or on trial, and with other algorithms than the own ring all of them are picked at once, and a view
+//!    that is swapped meanwhile changes nothing.
 //! 3. One candidate after the other: the service of that instance is awaited ready, and that very
 //!    service gets the request. What [`RetryPolicy`] allows to go on takes a hop from the service's retry
 //!    budget, unless no instance has seen the request yet, as after a refused connection.
@@ -67,7 +70,7 @@
 //! | a write is not done twice | only what surely was not processed is sent again, unless the request is declared idempotent |
 //! | an attempt sends the whole body or fails | repeated from what was kept, then read on; an outdated attempt never ends cleanly |
 //! | a policy that observes changes nothing | with [`Baseline::untouched`] targets and bytes are those without the layer |
-//! | one policy for a call | it and the view that was made with it are read once |
+//! | one policy for a call | it and the view that was made with it are read once; without a policy the instances behind the owner are those of the latest view |
 //! | bounded memory | at most `replay_limit` bytes of a request are kept, nothing once a response is accepted |
 //! | the deadline holds | `grpc-timeout` ends waiting, hops and response; each hop announces what is left |
 //! | nothing leaks | counts and permits come back when a future or body is dropped, at any point |

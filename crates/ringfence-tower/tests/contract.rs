@@ -88,6 +88,48 @@ async fn each_attempt_has_a_readiness_of_its_own() {
     );
 }
 
+/// Who comes behind the owner is looked for when that has failed.
+#[tokio::test(start_paused = true)]
+async fn a_hop_goes_where_the_latest_list_says() {
+    let cluster = Cluster::start(THREE).await;
+    let probe = ProbeService::new();
+    let limit = RetryPolicy::default().with_per_try_timeout(Duration::from_secs(1));
+    let client = cluster.layer().with_retry(limit).wrap(probe.clone());
+    let key = cluster.key(&["a", "b", "c"]);
+    probe.then("a:80", ProbeAnswer::Hang);
+    let call = tokio::spawn(client.clone().once(get(&key)));
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(calls(&probe), [1, 0, 0]);
+    // Whom it would have gone to leaves before the owner's time is over.
+    cluster.registry.deregister(&cluster.service, "b");
+    cluster.until(|b| b.status().instances == 2).await;
+    let response = call.await.unwrap().unwrap();
+    assert_eq!(response.status(), 200);
+    assert_eq!(calls(&probe), [1, 0, 1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_all_others_have_left_the_call_ends_with_its_owner() {
+    let cluster = Cluster::start(TWO).await;
+    let probe = ProbeService::new();
+    let limit = RetryPolicy::default().with_per_try_timeout(Duration::from_secs(1));
+    let client = cluster.layer().with_retry(limit).wrap(probe.clone());
+    let key = cluster.key(&["a"]);
+    probe.then("a:80", ProbeAnswer::Hang);
+    let call = tokio::spawn(client.clone().once(get(&key)));
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    cluster.registry.deregister(&cluster.service, "b");
+    cluster.until(|b| b.status().instances == 1).await;
+    let error = call.await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AttemptsExhausted);
+    let ids = error
+        .attempts()
+        .iter()
+        .map(|attempt| attempt.instance().as_str());
+    assert_eq!(ids.collect::<Vec<_>>(), ["a"]);
+    assert_eq!(calls(&probe), [1, 0, 0]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn readiness_that_is_not_used_is_given_back() {
     let cluster = Cluster::start(TWO).await;

@@ -3,17 +3,29 @@
 use std::{sync::Arc, time::Duration};
 
 use ringfence_core::MovementWindow;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
-use crate::Balancer;
+use crate::{Balancer, published::ViewCell};
 
 /// The longest that [`Balancer::shutdown`] waits for the task.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(5);
+/// How often [`Balancer::shutdown_within`] looks whether attempts are running.
+const LOOK_EACH: Duration = Duration::from_millis(5);
+
+/// Lets go of the instances, also where nobody waits to the end.
+struct LetGo<'a>(&'a ViewCell);
+
+impl Drop for LetGo<'_> {
+    fn drop(&mut self) {
+        self.0.forget();
+    }
+}
 
 impl Balancer {
     /// Refuses new picks and those who wait for admission, then ends the task and waits until it is gone, at most five seconds.
     /// Attempts that are running may finish, for as long as the transport lets those on instances that left the service; see
-    /// [`shutdown_within`](Self::shutdown_within) for waiting until they have. Calling it again does no harm.
+    /// [`shutdown_within`](Self::shutdown_within) for waiting until they have. A call that has looked for one instance alone goes to no
+    /// other any more. Calling it again does no harm.
     ///
     /// # Cancel safety
     /// Picks are refused and the task is told to end at the first poll; dropping the future only
@@ -22,6 +34,11 @@ impl Balancer {
     /// # Panics
     /// Outside of a tokio runtime with time enabled.
     pub async fn shutdown(&self) {
+        let _let_go = LetGo(&self.guard.shared.cell);
+        self.close().await;
+    }
+
+    async fn close(&self) {
         self.guard.shared.cell.close();
         self.guard.shared.admission.close();
         self.guard.abort();
@@ -73,13 +90,20 @@ impl Balancer {
     #[must_use = "above 0, something was cut off"]
     pub async fn shutdown_within(&self, limit: Duration) -> usize {
         let shared = &self.guard.shared;
+        let let_go = LetGo(&shared.cell);
         let over = async {
-            self.shutdown().await;
+            self.close().await;
+            // Until then a call whose instance fails goes to another one.
+            while shared.index.alive().iter().any(|node| node.in_flight() > 0) {
+                sleep(LOOK_EACH).await;
+            }
+            shared.cell.forget();
             shared.nodes.none_left().await;
         };
         if timeout(limit, over).await.is_ok() {
             return 0;
         }
+        drop(let_go);
         let nodes = shared.index.alive();
         nodes.iter().for_each(|node| node.cut());
         let left = nodes.len();

@@ -1,7 +1,7 @@
 //! Picks of the first candidate alone, and the others behind it.
 
 use proptest::prelude::*;
-use ringfence_balancer::{Balancer, BalancerConfig, Decision, PickRequest};
+use ringfence_balancer::{Balancer, BalancerConfig, Decision, OutlierConfig, PickRequest};
 use ringfence_core::RequestTags;
 
 use crate::support::*;
@@ -104,6 +104,32 @@ async fn who_has_left_meanwhile_is_not_among_the_others() {
     assert_eq!(after[0], before[0]);
     assert!(!after.contains(&before[1]), "{after:?}");
     assert_eq!(after[1..], ids(&whole(&balancer, "k"))[..]);
+}
+
+/// The very one that was picked is ejected by the failure of the call, and others with it.
+#[tokio::test(start_paused = true)]
+async fn who_is_ejected_meanwhile_comes_last() {
+    let registry = registry((0..4).map(instance));
+    let outlier = OutlierConfig::default().with_max_ejection_percent(50);
+    let config = attempts(4).with_outlier(outlier.expect("valid"));
+    let balancer = balancer(&registry, config).await;
+    let before = ids(&whole(&balancer, "k"));
+    let mut decision = first_only(&balancer, "k");
+    for id in [&before[0], &before[2]] {
+        fail(&balancer, &key_of(&balancer, id), 5);
+    }
+    settle().await;
+    assert_eq!(balancer.status().ejected, 2);
+    balancer.complete(&mut decision);
+    let after: Vec<&str> = decision
+        .candidates_and_last_resorts()
+        .map(|candidate| candidate.instance().id().as_str())
+        .collect();
+    // The first stays what it is, and is not there again among the last resorts.
+    let expected = [0, 1, 3, 2].map(|place| before[place].as_str());
+    assert_eq!(after, expected);
+    assert_eq!(decision.last_resorts(), 1);
+    assert_eq!(decision.candidates().len(), 3);
 }
 
 #[tokio::test(start_paused = true)]

@@ -78,6 +78,43 @@ impl Ring {
         Some(shares.collect())
     }
 
+    /// The part of each member, in the order of the members, counted over keys: for rings whose [shares](Self::shares) are not known
+    /// without.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    /// use ringfence_core::{Instance, Pool, Ring, RingConfig, Selector, Snapshot};
+    ///
+    /// let instances = [
+    ///     Instance::builder("a", "10.0.0.1:80").build()?,
+    ///     Instance::builder("b", "10.0.0.2:80").build()?,
+    /// ];
+    /// let pool = Pool::select(&Arc::new(Snapshot::new(instances)), &Selector::any());
+    /// let ring = Ring::build(&pool, &RingConfig::default().with_probes(5)?);
+    /// let shares = ring.sampled_shares((0..10_000_u64).map(u64::to_le_bytes));
+    /// assert!(shares.iter().all(|share| share.whole() == 10_000 && share.as_f64() > 0.4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn sampled_shares<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Vec<KeyShare> {
+        let mut counts = vec![0; self.member_count()];
+        let mut whole = 0;
+        for key in keys {
+            whole += 1;
+            let owner = self.owner(self.config().hash_key(key.as_ref()));
+            let count = owner.and_then(|member| counts.get_mut(member as usize));
+            if let Some(count) = count {
+                *count += 1;
+            }
+        }
+        let share = |count| KeyShare::new(count, whole);
+        counts.into_iter().map(share).collect()
+    }
+
     /// The last position of its key space, where it is divided into arcs, each of one owner; `None` where neighbouring hashes have
     /// nothing in common: with several probes, Maglev, jump and rendezvous.
     #[must_use]

@@ -41,7 +41,7 @@ impl<S> Call<'_, S> {
                 return Err(trail.full(self.settings));
             };
             if tried == all {
-                in_hand.is_last();
+                in_hand.forget_replay();
             }
             trail.begin(attempt);
             let ended = match self.hedging() {

@@ -124,6 +124,7 @@ impl<S> Call<'_, S> {
         if is_first {
             over.note(self.settings, trail);
             // At the deadline the one that is waited for is to be found in the trail.
+            // A block, because an answer need not be `Send`, and must not be kept over the wait behind it.
             {
                 let ended = until(self.deadline, second.as_mut()).await;
                 drop(second);

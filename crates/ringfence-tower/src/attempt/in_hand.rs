@@ -85,7 +85,7 @@ impl<B: RequestBody> InHand<B> {
     }
 
     /// No further attempt will come: what was kept for one is freed.
-    pub(super) fn is_last(&mut self) {
+    pub(super) fn forget_replay(&mut self) {
         self.replay = None;
     }
 

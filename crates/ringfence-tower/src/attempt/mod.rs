@@ -81,7 +81,7 @@ where
                 }
             };
             let Some(decision) = &mut decision else {
-                break 'failed trail.full(settings);
+                break 'failed trail.gone(settings);
             };
             trail.decided(decision);
             let mut call = Call {
@@ -101,7 +101,7 @@ where
                 break 'failed trail.full(settings);
             };
             if is_complete && tried == all {
-                in_hand.is_last();
+                in_hand.forget_replay();
             }
             trail.begin(attempt);
             // Not a `match`, which would keep what it looks at.

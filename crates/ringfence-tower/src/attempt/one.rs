@@ -60,7 +60,7 @@ impl<S> Call<'_, S> {
     pub(super) fn attempt<B>(
         &mut self,
         candidate: &Candidate,
-        how: How,
+        mut how: How,
         in_hand: &mut InHand<B>,
         trail: &mut Trail,
     ) -> impl Future<Output = Result<Response<S::ResponseBody>, Failed>>
@@ -80,6 +80,7 @@ impl<S> Call<'_, S> {
                 Poll::Ready(ready) => Some(ready),
                 // What waits lies on the heap: others shall not carry the room for it.
                 Poll::Pending => {
+                    how.is_delayed = true;
                     let ready = poll_fn(|cx| service.poll_ready(cx).map_err(Into::into));
                     Box::pin(within(begun.limit, ready)).await
                 }
@@ -124,6 +125,11 @@ impl<S> Call<'_, S> {
         B: RequestBody,
     {
         let (mut service, begun) = self.open(candidate, trail.begun(how.is_delayed))?;
+        let how = How {
+            // By the wait for readiness, if there is one.
+            is_delayed: true,
+            ..how
+        };
         let ready = poll_fn(|cx| service.poll_ready(cx).map_err(Into::into));
         let Some(ready) = within(begun.limit, ready).await else {
             return Err(Failed::unsent(Failure::Unprocessed, self.timeout()));

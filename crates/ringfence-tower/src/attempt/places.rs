@@ -43,6 +43,10 @@ pub(super) fn begin_next<'c>(
         let is_first = *tried == 0;
         *tried += 1;
         let is_last_needed = *tried == all && is_needed;
+        // Who has left meanwhile is asked only where nobody else is left.
+        if !is_first && !is_last_needed && candidate.presence().left_at().is_some() {
+            continue;
+        }
         let attempt = if is_first || is_last_needed {
             candidate.try_begin_on_trial()
         } else {

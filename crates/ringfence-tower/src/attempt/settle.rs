@@ -40,11 +40,11 @@ impl<S> Call<'_, S> {
         Ok(self.accept::<B>(response, verdict, trail))
     }
 
-    /// What becomes of a call with `further` candidates after an attempt.
+    /// What becomes of a call with `left` candidates after an attempt.
     pub(super) fn settle<B>(
         &self,
         ended: Ended<S::ResponseBody>,
-        further: usize,
+        left: usize,
         in_hand: &mut InHand<B>,
         trail: &mut Trail,
     ) -> Settled<S::ResponseBody>
@@ -54,8 +54,8 @@ impl<S> Call<'_, S> {
     {
         match self.answered::<B>(ended, trail) {
             Ok(answer) => ControlFlow::Break(Ok(answer)),
-            Err(Ok(refusal)) => self.refused(refusal, further, in_hand, trail),
-            Err(Err(failed)) => match self.failed(failed, further, in_hand, trail) {
+            Err(Ok(refusal)) => self.refused(refusal, left, in_hand, trail),
+            Err(Err(failed)) => match self.failed(failed, left, in_hand, trail) {
                 Ok(()) => ControlFlow::Continue(Duration::ZERO),
                 Err(error) => ControlFlow::Break(Err(error)),
             },
@@ -67,7 +67,7 @@ impl<S> Call<'_, S> {
     fn refused<B>(
         &self,
         response: Response<S::ResponseBody>,
-        further: usize,
+        left: usize,
         in_hand: &mut InHand<B>,
         trail: &mut Trail,
     ) -> Settled<S::ResponseBody>
@@ -77,7 +77,7 @@ impl<S> Call<'_, S> {
     {
         let pause = self.pause_after(&response, trail);
         let allowed = pause.is_some();
-        if self.hop(allowed, Cost::Budget, further, in_hand).is_err() {
+        if self.hop(allowed, Cost::Budget, left, in_hand).is_err() {
             let answer = self.accept::<B>(response, Verdict::Unavailable, trail);
             return ControlFlow::Break(Ok(answer));
         }
@@ -93,7 +93,7 @@ impl<S> Call<'_, S> {
     fn failed<B: RequestBody>(
         &self,
         failed: Failed,
-        further: usize,
+        left: usize,
         in_hand: &mut InHand<B>,
         trail: &mut Trail,
     ) -> Result<(), Error> {
@@ -109,7 +109,7 @@ impl<S> Call<'_, S> {
                 }
                 trail.ended_with(outcome, &*error);
                 let allowed = self.settings.retry.allows(failure, self.idempotent);
-                self.hop(allowed, cost, further, in_hand)
+                self.hop(allowed, cost, left, in_hand)
                     .map_err(|kind| trail.fail(self.settings, kind, Some(error)))
             }
             Failed::Rejected(rejection) => Err(trail.rejected(self.settings, rejection)),
@@ -126,12 +126,12 @@ impl<S> Call<'_, S> {
         is_in_time.then_some(pause)
     }
 
-    /// Gets everything ready for one of `further` attempts, or says why there is none.
+    /// Gets everything ready for one of `left` attempts, or says why there is none.
     fn hop<B: RequestBody>(
         &self,
         allowed: bool,
         cost: Cost,
-        further: usize,
+        left: usize,
         in_hand: &mut InHand<B>,
     ) -> Result<(), ErrorKind> {
         if self.is_late() {
@@ -140,7 +140,7 @@ impl<S> Call<'_, S> {
         if !allowed {
             return Err(ErrorKind::Transport);
         }
-        if further == 0 {
+        if left == 0 {
             return Err(ErrorKind::AttemptsExhausted);
         }
         if !in_hand.can_repeat() {

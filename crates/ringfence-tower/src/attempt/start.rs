@@ -9,7 +9,7 @@ use ringfence_balancer::{Decision, PickError};
 use tokio::time::Instant;
 use tower_service::Service;
 
-use super::choose::{Untouched, Way, decide};
+use super::choose::{Way, decide};
 use super::in_hand::InHand;
 use super::pass::pass;
 use super::places::admit;
@@ -18,25 +18,6 @@ use super::{Answer, until};
 use crate::body::RequestBody;
 use crate::error::{BoxError, Error};
 use crate::settings::Settings;
-
-/// Where a call goes that may have had to wait.
-enum Found<S> {
-    /// To the instances of the decision.
-    Chosen {
-        /// For the first view.
-        has_waited: bool,
-    },
-    Untouched(Untouched<S>),
-}
-
-impl<S> Found<S> {
-    fn new(way: Way<S>, has_waited: bool) -> Self {
-        match way {
-            Way::Chosen => Self::Chosen { has_waited },
-            Way::Untouched(untouched) => Self::Untouched(untouched),
-        }
-    }
-}
 
 /// Decides a call that need not wait and does not go untouched; false for any other. `untouched` takes what the policy does not
 /// decide.
@@ -65,7 +46,7 @@ pub(super) fn at_once<S, B: RequestBody>(
 pub(super) enum Otherwise<R: Body> {
     /// It goes to the instances of the decision.
     Chosen {
-        /// For the first view.
+        /// For the first view, or for a place among the calls in flight.
         has_waited: bool,
     },
     /// The client had the request as it was.
@@ -87,20 +68,20 @@ where
     S: Service<Request<B>, Response = Response<R>, Error: Into<BoxError>>,
     R: Body,
 {
-    let found = find(settings, in_hand, untouched, deadline, trail, decision).await?;
-    let untouched = match found {
-        Found::Chosen { has_waited } => return Ok(Otherwise::Chosen { has_waited }),
-        Found::Untouched(untouched) => untouched,
+    let (way, has_waited) = find(settings, in_hand, untouched, deadline, trail, decision).await?;
+    let untouched = match way {
+        Way::Chosen => return Ok(Otherwise::Chosen { has_waited }),
+        Way::Untouched(untouched) => untouched,
     };
     let Some(request) = in_hand.take() else {
-        return Err(trail.full(settings));
+        return Err(trail.gone(settings));
     };
     trail.take_watched().leave();
     let answer = pass(untouched, settings, request).await?;
     Ok(Otherwise::Answered(Box::new(answer)))
 }
 
-/// Where any call goes.
+/// Where any call goes, and whether it has waited for that.
 async fn find<S, B: RequestBody>(
     settings: &Settings,
     in_hand: &mut InHand<B>,
@@ -108,9 +89,9 @@ async fn find<S, B: RequestBody>(
     deadline: Option<Instant>,
     trail: &mut Trail,
     decision: &mut Option<Decision>,
-) -> Result<Found<S>, Error> {
+) -> Result<(Way<S>, bool), Error> {
     let Some(head) = in_hand.head() else {
-        return Err(trail.full(settings));
+        return Err(trail.gone(settings));
     };
     if settings.balancer.config().concurrency().max_in_flight() > 0 {
         return admitted(settings, head, untouched, deadline, trail, decision).await;
@@ -125,11 +106,11 @@ async fn way<S>(
     deadline: Option<Instant>,
     trail: &mut Trail,
     decision: &mut Option<Decision>,
-) -> Result<Found<S>, Error> {
+) -> Result<(Way<S>, bool), Error> {
     let way = decide(settings, head, untouched, trail, decision);
     if !matches!(way, Err(PickError::NotReady { .. })) {
         let way = way.map_err(|error| trail.not_picked(settings, error))?;
-        return Ok(Found::new(way, false));
+        return Ok((way, false));
     }
     let way = match until(deadline, pin!(settings.balancer.ready())).await {
         Some(Ok(())) => decide(settings, head, untouched, trail, decision),
@@ -137,7 +118,7 @@ async fn way<S>(
         None => return Err(trail.late(settings)),
     };
     let way = way.map_err(|error| trail.not_picked(settings, error))?;
-    Ok(Found::new(way, true))
+    Ok((way, true))
 }
 
 /// With a place among the calls in flight.
@@ -148,16 +129,17 @@ async fn admitted<S>(
     deadline: Option<Instant>,
     trail: &mut Trail,
     decision: &mut Option<Decision>,
-) -> Result<Found<S>, Error> {
+) -> Result<(Way<S>, bool), Error> {
     // What may go to the client as it is waits for nobody before it is known that it does not.
     if untouched.is_none() {
         admit(settings, deadline, trail).await?;
-        return way(settings, head, &mut None, deadline, trail, decision).await;
+        let (way, _) = way(settings, head, &mut None, deadline, trail, decision).await?;
+        return Ok((way, true));
     }
     // A rule may strip headers that it reads.
     let as_it_came = head.headers.clone();
     let found = way(settings, head, &mut untouched, deadline, trail, decision).await?;
-    if matches!(found, Found::Untouched(_)) {
+    if matches!(found.0, Way::Untouched(_)) {
         return Ok(found);
     }
     // What was chosen before the wait may be gone after it, and holds a slot if it is on trial.
@@ -166,8 +148,8 @@ async fn admitted<S>(
     head.headers = as_it_came;
     match decide(settings, head, &mut None::<S>, trail, decision) {
         // Not without a client to be left untouched.
-        Ok(Way::Untouched(_)) => Err(trail.full(settings)),
-        Ok(Way::Chosen) => Ok(found),
+        Ok(Way::Untouched(_)) => Err(trail.gone(settings)),
+        Ok(Way::Chosen) => Ok((Way::Chosen, true)),
         Err(error) => Err(trail.not_picked(settings, error)),
     }
 }

@@ -1,11 +1,13 @@
 //! What happened so far in a call.
 
+mod log;
+
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
 use http::HeaderMap;
-use ringfence_balancer::{Candidate, Decision, FailureKind, InFlight, Outcome, Permit, PickError};
+use ringfence_balancer::{Decision, FailureKind, InFlight, Outcome, Permit, PickError};
 use ringfence_core::PoolSpec;
 use tokio::time::Instant;
 
@@ -115,6 +117,12 @@ impl Trail {
         self.running = Some(attempt);
         self.seen += u32::from(self.sent);
         self.sent = false;
+    }
+
+    /// The error of a call that has lost what it cannot be without.
+    pub(super) fn gone(&mut self, settings: &Settings) -> Error {
+        let cause = BoxError::from("the request is gone");
+        self.fail(settings, ErrorKind::Transport, Some(cause))
     }
 
     /// The error of a call whose last candidate is full.
@@ -276,28 +284,5 @@ impl Trail {
         };
         self.ended_with(Outcome::Neutral, &*cause);
         self.fail(settings, kind, Some(cause))
-    }
-
-    pub(super) fn log_hedge(&self, settings: &Settings, second: &Candidate) {
-        if let Some(first) = &self.running {
-            tracing::debug!(
-                service = %settings.balancer.service(),
-                instance = %first.instance().id(),
-                beside = %second.instance().id(),
-                "no answer yet, request goes to another instance too"
-            );
-        }
-    }
-
-    pub(super) fn log_hop(&self, settings: &Settings) {
-        if let Some(last) = self.failed().last() {
-            tracing::debug!(
-                service = %settings.balancer.service(),
-                instance = %last.instance(),
-                attempt = self.failed().len(),
-                reason = last.reason(),
-                "request goes on to the next instance"
-            );
-        }
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn sample_of(ring: &Ring) -> usize {
 
 fn by_sample(ring: &Ring) -> Vec<f64> {
     let keys = (0..sample_of(ring) as u64).map(u64::to_le_bytes);
-    let shares = KeyShare::sampled(ring, keys).into_iter();
+    let shares = ring.sampled_shares(keys).into_iter();
     shares.map(KeyShare::as_f64).collect()
 }
 

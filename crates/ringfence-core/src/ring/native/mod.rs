@@ -12,11 +12,11 @@ mod patch;
 mod place;
 mod points;
 mod probes;
-mod sharding;
 mod shards;
 mod sort;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod update;
 mod walk;
 

@@ -5,7 +5,7 @@ use super::{
     owners::Owners,
     patch::{Change, patch},
     place::{Place, exact_place},
-    sharding::{Shard, shards},
+    threads::{Shard, shards},
 };
 
 /// 8 bytes a point, and 32 for each shard. A change copies the shards that it touches and the table of them.

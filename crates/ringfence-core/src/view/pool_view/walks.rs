@@ -12,7 +12,8 @@ impl PoolView {
         self.walk_where(key, |_| true)
     }
 
-    /// The first of them.
+    /// The first [eligible](Self::eligible) member clockwise from a key, the one that [`walk`](Self::walk) begins with, for less work;
+    /// `None` where none is eligible.
     #[inline]
     #[must_use]
     pub fn first<'a>(&'a self, key: impl Into<HashedKey<'a>>) -> Option<u32> {
@@ -39,8 +40,8 @@ impl PoolView {
         matches!(self.any_ring().config().algorithm(), HashAlgorithm::Ring)
     }
 
-    /// Visits the first of them, at most `most`, in their order: cheaper than to [`walk`](Self::walk) to them, because nothing is kept
-    /// for going on.
+    /// Visits the first members of the [walk](Self::walk), at most `most`, in their order: cheaper than to walk to them, because nothing
+    /// is kept for going on.
     #[inline]
     pub fn visit_first<'a>(
         &'a self,
@@ -60,7 +61,7 @@ impl PoolView {
         });
     }
 
-    /// Those of them that pass `wanted`, which is asked anew at each of their points. The others cost no allocation, however many
+    /// The members of the [walk](Self::walk) that pass `wanted`, which is asked anew at each of their points. The others cost no allocation, however many
     /// they are.
     #[inline]
     pub fn walk_where<'a>(

@@ -17,17 +17,15 @@ use crate::transport::origin::scheme;
 use crate::transport::{Authority, Connections, Rejection, Target};
 
 impl Options {
-    /// The channels, if they could be made.
-    pub(super) fn made(channels: &Result<Channels, String>) -> Result<&Channels, Rejection> {
-        channels
-            .as_ref()
-            .map_err(|reason| Rejection::Config(reason.as_str().into()))
-    }
-
-    /// The channel whose turn it is.
-    pub(super) fn next(channels: &Channels) -> Result<Channel, Rejection> {
+    /// One of the instance's channels, and what was known of its connections before.
+    pub(super) fn open(&self, target: &Target<'_>) -> Result<(Channel, Connections), Rejection> {
+        let channels = self.channels(target)?;
+        let channels = channels.as_ref().as_ref();
+        let channels = channels.map_err(|reason| Rejection::Config(reason.as_str().into()))?;
+        let connections = channels.connections();
         let channel = channels.next().cloned();
-        channel.ok_or_else(|| Rejection::Config("no connections".into()))
+        let channel = channel.ok_or_else(|| Rejection::Config("no connections".into()))?;
+        Ok((channel, connections))
     }
 
     pub(super) fn connections(&self, target: &Target<'_>) -> Option<Connections> {

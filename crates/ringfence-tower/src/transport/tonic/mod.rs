@@ -253,8 +253,8 @@ impl Transport<Body> for TonicConnector {
     type Service = Channel;
 
     fn service(&self, target: &Target<'_>) -> Result<Channel, Rejection> {
-        let channels = self.options.channels(target)?;
-        Options::next(Options::made(&channels)?)
+        let (channel, _) = self.options.open(target)?;
+        Ok(channel)
     }
 
     fn prepare(&self, head: &mut Parts, _target: &Target<'_>) -> Result<(), Rejection> {
@@ -276,10 +276,8 @@ impl Transport<Body> for TonicConnector {
     }
 
     fn open(&self, target: &Target<'_>) -> Result<(Channel, Option<Connections>), Rejection> {
-        let channels = self.options.channels(target)?;
-        let channels = Options::made(&channels)?;
-        let connections = channels.connections();
-        Ok((Options::next(channels)?, Some(connections)))
+        let (channel, connections) = self.options.open(target)?;
+        Ok((channel, Some(connections)))
     }
 }
 

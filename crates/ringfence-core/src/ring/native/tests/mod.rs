@@ -3,7 +3,7 @@
 mod lookup;
 mod model;
 mod probes;
-mod sharding;
+mod threads;
 mod updates;
 pub(super) mod warp;
 

@@ -17,12 +17,16 @@ pub(in crate::ring::native) fn warp(warp: impl Fn(u64) -> u64 + Send + Sync + 's
     taken(Some(Arc::new(warp)))
 }
 
-/// This thread's, for one that makes points for it.
-pub(in crate::ring::native) fn current() -> Option<Warp> {
-    WARP.with_borrow(Clone::clone)
+/// Work for another thread, whose points are as this one's.
+pub(in crate::ring::native) fn with_current<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
+    let warp = WARP.with_borrow(Clone::clone);
+    move || {
+        let _warped = taken(warp);
+        work()
+    }
 }
 
-pub(in crate::ring::native) fn taken(warp: Option<Warp>) -> Warped {
+fn taken(warp: Option<Warp>) -> Warped {
     WARP.set(warp);
     Warped(())
 }

@@ -4,10 +4,11 @@
 //! what they make does not depend on how many they are.
 
 use std::{
+    io,
     ops::Range,
     panic::resume_unwind,
     sync::{Arc, Mutex, MutexGuard, TryLockError},
-    thread,
+    thread::{self, Scope, ScopedJoinHandle},
 };
 
 use super::{
@@ -23,20 +24,20 @@ const PART_BITS: u32 = 8;
 
 /// Fewest points that more than one thread makes: 10,000 instances with 150 each. Two cores are faster by a third from here on, by a
 /// sixth with a million points.
-pub(super) const SHARED_FEWEST: usize = if cfg!(test) { 1 << 12 } else { 1_500_000 };
+pub(super) const MIN_SHARED_POINTS: usize = if cfg!(test) { 1 << 12 } else { 1_500_000 };
 
 /// Most threads for one ring, the caller's among them: each makes all points, so that further ones gain little.
-const THREADS_MOST: usize = 4;
+const MAX_THREADS: usize = 4;
 
 /// Held while threads are shared out.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// The points of all owners, cut into shards, in the order of their positions.
 pub(super) fn shards(owners: &Owners, len: usize, cut: Cut) -> Box<[Shard]> {
-    let turn = (len >= SHARED_FEWEST).then(turn).flatten();
+    let turn = (len >= MIN_SHARED_POINTS).then(turn).flatten();
     let threads = turn.as_ref().map_or(1, |_| {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        cores.min(THREADS_MOST)
+        cores.min(MAX_THREADS)
     });
     shards_by(threads, owners, cut)
 }
@@ -63,17 +64,9 @@ pub(super) fn shards_by(threads: usize, owners: &Owners, cut: Cut) -> Box<[Shard
         let job = &job;
         let further: Vec<_> = ranges
             .map(|range| {
-                #[cfg(test)]
-                let warp = super::tests::warp::current();
-                let work = {
-                    let range = range.clone();
-                    move || {
-                        #[cfg(test)]
-                        let _warped = super::tests::warp::taken(warp);
-                        job.shards(range)
-                    }
-                };
-                (range, thread::Builder::new().spawn_scoped(scope, work))
+                let its_range = range.clone();
+                let helper = spawn(scope, move || job.shards(its_range));
+                (range, helper)
             })
             .collect();
         let mut shards = job.shards(own);
@@ -87,6 +80,16 @@ pub(super) fn shards_by(threads: usize, owners: &Owners, cut: Cut) -> Box<[Shard
         }
         shards.into()
     })
+}
+
+/// A thread of the scope; an error where the system has none to give.
+fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> io::Result<ScopedJoinHandle<'scope, T>> {
+    #[cfg(test)]
+    let work = super::tests::warp::with_current(work);
+    thread::Builder::new().spawn_scoped(scope, work)
 }
 
 /// What all threads know.

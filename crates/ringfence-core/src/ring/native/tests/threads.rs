@@ -1,13 +1,19 @@
 //! Shards made by several threads against those made by one.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    iter::repeat_with,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::MutexGuard,
+    thread,
+    time::Duration,
+};
 
 use proptest::prelude::*;
 
 use super::{
     super::{
-        sharding::{SHARED_FEWEST, shards_by, turn},
         shards::Shards,
+        threads::{MIN_SHARED_POINTS, shards_by, turn},
     },
     model::{BENDS, Model, bent, native, ring_of},
     warp,
@@ -42,7 +48,7 @@ fn rings_of_all_shapes_are_the_same_by_any_number_of_threads() {
 
 #[test]
 fn around_the_size_that_several_threads_make_a_ring_finds_what_a_scan_finds() {
-    let fewest = u32::try_from(SHARED_FEWEST).expect("a few");
+    let fewest = u32::try_from(MIN_SHARED_POINTS).expect("a few");
     bent(|name| {
         for points in [fewest - 1, fewest, fewest + 1] {
             let (pool, ring) = ring_of(&[points - 1_000, 600, 400], &config());
@@ -55,10 +61,18 @@ fn around_the_size_that_several_threads_make_a_ring_finds_what_a_scan_finds() {
     });
 }
 
+/// Other tests have their turns too, each for milliseconds.
+fn next_turn() -> Option<MutexGuard<'static, ()>> {
+    let turns = repeat_with(|| {
+        thread::sleep(Duration::from_millis(1));
+        turn()
+    });
+    turns.take(60_000).flatten().next()
+}
+
 #[test]
 fn one_ring_at_a_time_is_made_by_several_threads() {
-    // Other tests have their turns too.
-    let held = std::iter::repeat_with(turn).flatten().next();
+    let held = next_turn();
     assert!(held.is_some() && turn().is_none());
 }
 
@@ -71,7 +85,7 @@ fn after_a_panic_rings_are_made_as_before() {
     drop(panicking);
     let (_, ring) = ring_of(&weights, &config());
     check(&ring, 4);
-    assert!(std::iter::repeat_with(turn).flatten().next().is_some());
+    assert!(next_turn().is_some());
 }
 
 proptest! {
