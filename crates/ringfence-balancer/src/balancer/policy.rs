@@ -81,6 +81,9 @@ impl Balancer {
     /// explains what the balancer does by its own [`routing`](crate::BalancerConfig::routing), with the key of the extension
     /// [`RoutingKey`](ringfence_policy::RoutingKey) and the tags of [`RequestTags`](ringfence_core::RequestTags).
     ///
+    /// Of a request that the policy leaves to the baseline (modes `observe` and `enforce_percent`) it tells what the policy
+    /// [would do](Explanation::is_suggested): whom the baseline tries, it does not know.
+    ///
     /// What is drawn at random cannot be foreseen: without a key the instance, and whether it spills. An instance on trial after an
     /// ejection is told of as a candidate, although a pick walks past it while it has as many attempts as it may.
     ///
