@@ -213,6 +213,15 @@ async fn a_policy_that_is_not_used_is_told_and_one_that_is_observed_is_reported(
     chromium
         .until("document.querySelector('#policy-fault').hidden && document.querySelector('#pools').textContent.includes('from file')")
         .await;
+    let pools = chromium.text("#pools").await;
+    assert!(pools.contains(", 1 rule, observes"), "{pools}");
+    chromium.explain("alice").await;
+    let answer = chromium.text("#answer").await;
+    assert!(
+        answer.starts_with("Would go to a usable instance: ")
+            && answer.ends_with("; the baseline decides"),
+        "{answer}"
+    );
     site.observe(20, "orders-1");
     chromium
         .until("!document.querySelector('#observe-card').hidden && document.querySelector('#observe').textContent.includes('20 requests')")

@@ -16,12 +16,17 @@ function servedOf(calls) {
   }
   return [...served].sort(([a], [b]) => a.localeCompare(b, "en"));
 }
+function modeOf({ on, mode }) {
+  if (!on) return ", switched off";
+  if (mode === "off" || mode === "observe") return mode === "off" ? ", off" : ", observes";
+  return mode && mode.enforce_percent !== undefined ? `, enforced for ${mode.enforce_percent} %` : "";
+}
 function drawPools(pools, snapshot, served) {
   const target = $("pools");
   if (!pools) return target.replaceChildren(el("p", { class: "empty" }, "No pools yet."));
   const { counters, policy } = snapshot;
   const facts = [
-    policy.fingerprint ? `policy ${policy.fingerprint}, ${plural(policy.rules, "rule")}${policy.on ? "" : ", switched off"}` : "no policy",
+    policy.fingerprint ? `policy ${policy.fingerprint}, ${plural(policy.rules, "rule")}${modeOf(policy)}` : "no policy",
     policy.source && `from ${placeOf(policy.source)}${policy.source.rejected > 0 ? `, ${plural(policy.source.rejected, "document was", "documents were")} refused` : ""}`,
     plural(counters.fallbacks, "fallback"), `${count(counters.spilled)} spilled`, `${count(counters.overflows)} past a full owner`,
     `${count(counters.in_panic)} in panic`, `${count(counters.no_instances)} without an instance`,
