@@ -105,6 +105,7 @@ async fn a_policy_that_is_observed_is_reported() {
             (&told["requests"], &told["agreed"]),
             (&json!(10), &json!(report.agreed))
         );
+        assert_eq!(told["policy"], format!("{fingerprint:016x}"));
         let rows = told["instances"].as_array().expect("a list");
         let stable = rows
             .iter()

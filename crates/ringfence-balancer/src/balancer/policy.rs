@@ -66,7 +66,8 @@ impl Balancer {
     }
 
     /// How far the policy agrees with what is done without it, over the requests that were
-    /// [observed](Self::observed) since the start or the last [reset](Self::reset_observed).
+    /// [observed](Self::observed) since the start or the last [reset](Self::reset_observed). It is of one policy, that which was
+    /// observed last: with the first request under another one it begins anew, and it stays when that is no longer in force.
     #[must_use]
     pub fn observe_report(&self) -> ObserveReport {
         self.guard.shared.observing.report()

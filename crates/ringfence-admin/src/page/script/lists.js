@@ -74,11 +74,12 @@ function drawHotKeys(keys) {
     el("div", { class: "bar", "aria-hidden": "true" }, el("i", { vars: { width: `${Math.min(100, (100 * key.share) / keys.hottest[0].share)}%` } }))));
   target.replaceChildren(el("p", { class: "muted" }, keys.hot > 0 ? `${plural(keys.hot, "key counts", "keys count")} as hot.` : "No key counts as hot."), el("ol", { class: "keys" }, lines));
 }
-function drawObserve(observed) {
+function drawObserve(observed, inForce) {
   $("observe-card").hidden = !observed;
   if (!observed) return $("observe").replaceChildren();
   const warm = (share) => (share === null ? "none" : percent(share));
   const facts = [
+    `policy ${observed.policy}${observed.policy === inForce ? "" : ", which is not in force any more"}`,
     `${plural(observed.requests, "request")}, ${count(observed.keyless)} without a key`,
     `both choose the same for ${observed.compared > 0 ? percent(observed.agreed / observed.compared) : "none"} of ${count(observed.compared)}`,
     observed.unknown > 0 && `for ${count(observed.unknown)} it is not known who got them`,
