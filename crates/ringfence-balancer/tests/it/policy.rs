@@ -528,3 +528,26 @@ async fn a_comparison_is_of_one_policy() {
     balancer.observed(&suggest(), None);
     assert_eq!(told(), (name(&first), 1));
 }
+
+/// A pool that asks for the client's own zone is left out where nobody named that.
+#[tokio::test(start_paused = true)]
+async fn a_rule_whose_pools_ask_for_what_is_not_known_says_so() {
+    let text = "{ ringfence: 1, rules: [{ name: a, pools: [{ require: { zone: local } }] }] }";
+    let policy = PolicyDocument::parse_and_compile(text, &PolicyContext::new()).expect("legal");
+    let balancer = Balancer::builder(registry((0..3).map(instance)), service())
+        .with_policy(policy)
+        .build()
+        .expect("in a runtime");
+    balancer.ready().await.expect("the registry answers");
+    let request = http::Request::get("/").body(()).expect("legal");
+    let picked = balancer.read(|current| {
+        let evaluation = current.evaluate(&RequestHead::of(&request))?;
+        Some(current.pick_by(&evaluation, usize::MAX).map(|_| ()))
+    });
+    let error = picked.expect("ready").expect("the policy is on");
+    let told = error.expect_err("nobody serves").to_string();
+    assert!(
+        told.contains("of 3 registered; every pool asks for what is not known"),
+        "{told}"
+    );
+}
