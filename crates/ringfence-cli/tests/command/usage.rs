@@ -98,6 +98,10 @@ fn settings_are_those_of_the_policy_and_their_faults_name_them() {
     );
     assert!(fault("--set probes=many").starts_with("--set probes: "));
     assert_eq!(
+        fault("--set probes=3 --set probes=5"),
+        "--set probes: it is there twice"
+    );
+    assert_eq!(
         fault("--set points_per_instance=0"),
         "--set points_per_instance: points_per_instance is 0, allowed is 1..=65536"
     );
