@@ -35,6 +35,9 @@ const REQUEST: &[&str] = &[
     "service", "key", "method", "path", "peer", "header", "tag", "claim",
 ];
 
+/// Those that may be there several times.
+const REPEATED: &[&str] = &["header", "tag", "claim"];
+
 impl Known {
     /// `None` where there is nothing.
     pub(crate) fn at(path: &str) -> Option<Self> {
@@ -75,13 +78,14 @@ impl Known {
             return Err(format!("there are more than {most} parameters"));
         }
         let known = self.parameters();
-        match query.names().find(|name| !known.contains(name)) {
+        if let Some(name) = query.names().find(|name| !known.contains(name)) {
+            let hint = did_you_mean(name, known.iter().copied());
+            return Err(format!("there is no parameter `{}`{hint}", clip(name)));
+        }
+        let mut single = known.iter().filter(|name| !REPEATED.contains(name));
+        match single.find(|name| query.all(name).nth(1).is_some()) {
             None => Ok(()),
-            Some(name) => Err(format!(
-                "there is no parameter `{}`{}",
-                clip(name),
-                did_you_mean(name, known.iter().copied())
-            )),
+            Some(name) => Err(format!("the parameter `{name}` is there twice")),
         }
     }
 }

@@ -182,7 +182,9 @@ fn healthz(mounted: &[Arc<Mounted>]) -> Answer {
 }
 
 fn not_found() -> Answer {
-    let hint = Some("the page is at /, what else there is in the documentation of ringfence_admin");
+    let hint = Some(
+        "the page is at /, what else there is in the documentation of ringfence::guide::admin",
+    );
     respond::problem(StatusCode::NOT_FOUND, "there is nothing here", hint)
 }
 

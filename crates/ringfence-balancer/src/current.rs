@@ -120,11 +120,13 @@ impl<'a> Current<'a> {
         let config = &self.shared.config;
         let key = evaluation.key_bytes();
         let key = key.filter(|key| key.len() <= config.max_key_len());
+        let policy = self.published.policy.as_ref();
         // It tells keys apart, for which the few bits of some algorithms would not do.
         let distinct = RingConfig::default();
         Suggestion {
             key: key.map(|key| distinct.hash_key_salted(key, evaluation.salt).hash()),
             view: Arc::clone(self.view()),
+            policy: policy.map_or(0, |policy| policy.fingerprint()),
             instance: key.and_then(|key| {
                 pick::owner(
                     self.published,

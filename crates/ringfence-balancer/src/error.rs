@@ -166,7 +166,9 @@ fn tried_text(registered: usize, tried: &[StageOutcome]) -> String {
         return ": none are registered".to_owned();
     }
     if tried.is_empty() {
-        return format!(", of {registered} registered; no pool is configured for it");
+        return format!(
+            ", of {registered} registered; every pool asks for what is not known, the client's zone or region or a tag that the request has not"
+        );
     }
     let stages: Vec<String> = tried.iter().map(ToString::to_string).collect();
     format!(", of {registered} registered; tried {}", stages.join(", "))

@@ -10,6 +10,8 @@ use ringfence_policy::{Comparison, ObserveReport, Observed};
 pub struct Suggestion {
     pub(crate) key: Option<KeyHash>,
     pub(crate) view: Arc<View>,
+    /// Fingerprint of the policy.
+    pub(crate) policy: u64,
     pub(crate) instance: Option<Arc<Instance>>,
 }
 
@@ -39,11 +41,19 @@ fn is_at(address: &Address, told: &str) -> bool {
     })
 }
 
-/// Keeps the comparison.
+/// Keeps the comparison with the policy that was observed last.
 #[derive(Debug)]
 pub(crate) struct Observing {
     cache_size: usize,
-    comparison: Mutex<Option<Comparison>>,
+    last: Mutex<Option<Observation>>,
+}
+
+#[derive(Debug)]
+struct Observation {
+    policy: u64,
+    /// Of the first request.
+    epoch: u64,
+    comparison: Comparison,
 }
 
 impl Observing {
@@ -53,7 +63,7 @@ impl Observing {
     pub(crate) fn new(cache_size: usize) -> Self {
         Self {
             cache_size,
-            comparison: Mutex::default(),
+            last: Mutex::default(),
         }
     }
 
@@ -65,30 +75,42 @@ impl Observing {
             actual: actual.map(|told| suggestion.id_of(told)),
             suggested: suggestion.instance.as_ref().map(|i| i.id().as_str()),
         };
-        let mut comparison = self.lock();
-        if comparison.is_none() {
+        let mut last = self.lock();
+        match &*last {
+            Some(last) if last.policy == suggestion.policy => {}
+            // It ended after the policy that came behind its own was observed.
+            Some(last) if observed.epoch < last.epoch => return,
             // The builder has checked the size.
-            *comparison = Comparison::new(self.cache_size).ok();
+            _ => {
+                let comparison = Comparison::new(self.cache_size).ok();
+                *last = comparison.map(|comparison| Observation {
+                    policy: suggestion.policy,
+                    epoch: observed.epoch,
+                    comparison,
+                });
+            }
         }
-        if let Some(comparison) = comparison.as_mut() {
-            comparison.record(observed);
+        if let Some(last) = last.as_mut() {
+            last.comparison.record(observed);
         }
     }
 
     pub(crate) fn report(&self) -> ObserveReport {
-        self.lock()
-            .as_ref()
-            .map_or_else(ObserveReport::default, Comparison::report)
+        let last = self.lock();
+        let Some(last) = last.as_ref() else {
+            return ObserveReport::default();
+        };
+        let mut report = last.comparison.report();
+        report.policy = format!("{:016x}", last.policy);
+        report
     }
 
     pub(crate) fn reset(&self) {
         *self.lock() = None;
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Comparison>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Observation>> {
         // A comparison that a panic left half-done is off by one request.
-        self.comparison
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use http::{HeaderName, HeaderValue, Request};
 use ringfence_balancer::{Balancer, Current};
-use ringfence_core::{PlanId, RequestTags, TagValues, View};
+use ringfence_core::{PlanId, RequestTags, TagValues, View, clip};
 use ringfence_policy::{Explanation, RequestHead, SampleRequest};
 use serde::Serialize;
 
@@ -45,8 +45,8 @@ impl Explain {
             method: given("method").map_or(default.method, str::to_owned),
             path: given("path").map_or(default.path, str::to_owned),
             key: given("key").map(str::to_owned),
-            tags: owned(pairs(query, "tag")?),
-            claims: owned(pairs(query, "claim")?),
+            tags: distinct(query, "tag")?,
+            claims: distinct(query, "claim")?,
             peer: peer.map_err(|_| "`peer` is no IP address")?,
             ..SampleRequest::default()
         };
@@ -98,11 +98,15 @@ fn pairs<'q>(query: &'q Query<'_>, name: &str) -> Result<Vec<(&'q str, &'q str)>
     query.pairs(name).map_err(malformed)
 }
 
-fn owned(pairs: Vec<(&str, &str)>) -> BTreeMap<String, String> {
-    let pairs = pairs.into_iter();
-    pairs
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect()
+/// Pairs of which each has another name.
+fn distinct(query: &Query<'_>, name: &str) -> Result<BTreeMap<String, String>, String> {
+    let mut all = BTreeMap::new();
+    for (part, value) in pairs(query, name)? {
+        if all.insert(part.to_owned(), value.to_owned()).is_some() {
+            return Err(format!("`{name}` has `{}` twice", clip(part)));
+        }
+    }
+    Ok(all)
 }
 
 /// Where the rule has its key from, as it was not from the one that was asked about.

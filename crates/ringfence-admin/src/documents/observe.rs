@@ -14,6 +14,8 @@ pub(crate) struct ObserveDocument {
 
 #[derive(Debug, Serialize)]
 struct Observed {
+    /// Fingerprint of the policy, which need not be in force any more.
+    policy: String,
     requests: u64,
     /// Those of them without a key.
     keyless: u64,
@@ -52,6 +54,7 @@ impl Observed {
     fn of(report: &ObserveReport) -> Self {
         let instances = report.shares.iter().take(MAX_INSTANCES);
         Self {
+            policy: report.policy.clone(),
             requests: report.requests,
             keyless: report.keyless,
             compared: report.compared,

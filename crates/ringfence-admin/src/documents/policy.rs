@@ -1,6 +1,7 @@
 //! The policy in force, and where it comes from.
 
 use ringfence_balancer::{Balancer, PolicySourceStatus};
+use ringfence_policy::Mode;
 use serde::Serialize;
 
 #[derive(Debug, Serialize)]
@@ -8,6 +9,8 @@ pub(super) struct Policy {
     /// Fingerprint of the policy in force.
     fingerprint: Option<String>,
     on: bool,
+    /// That of the document, as it is written there; a rule can be more careful.
+    mode: Option<Mode>,
     rules: usize,
     /// `None` where the program sets the policy itself.
     source: Option<Source>,
@@ -45,6 +48,7 @@ impl Policy {
                 .as_ref()
                 .map(|policy| format!("{:016x}", policy.fingerprint())),
             on: balancer.is_policy_on(),
+            mode: policy.as_ref().map(|policy| policy.document().mode),
             rules: policy.map_or(0, |policy| policy.document().rules.len()),
             source: source.map(Source::of),
         }

@@ -213,6 +213,15 @@ async fn a_policy_that_is_not_used_is_told_and_one_that_is_observed_is_reported(
     chromium
         .until("document.querySelector('#policy-fault').hidden && document.querySelector('#pools').textContent.includes('from file')")
         .await;
+    let pools = chromium.text("#pools").await;
+    assert!(pools.contains(", 1 rule, observes"), "{pools}");
+    chromium.explain("alice").await;
+    let answer = chromium.text("#answer").await;
+    assert!(
+        answer.starts_with("Would go to a usable instance: ")
+            && answer.ends_with("; the baseline decides"),
+        "{answer}"
+    );
     site.observe(20, "orders-1");
     chromium
         .until("!document.querySelector('#observe-card').hidden && document.querySelector('#observe').textContent.includes('20 requests')")
@@ -234,4 +243,30 @@ async fn a_policy_that_is_not_used_is_told_and_one_that_is_observed_is_reported(
         assert_eq!(link[1], 200, "{link}");
     }
     chromium.judge(&site.url()).await;
+}
+
+#[tokio::test]
+async fn a_service_that_is_not_there_is_told_with_those_that_are() {
+    let site = Site::of(3).await;
+    let chromium = Chromium::start().await;
+    chromium.open(&format!("{}?service=nope", site.url())).await;
+    chromium
+        .until("document.querySelector('#lost a') && !document.querySelector('#lost').hidden")
+        .await;
+    assert_eq!(
+        chromium.text("#lost").await,
+        format!("There is no service nope here; there is: {SERVICE}.")
+    );
+    assert_eq!(chromium.text("#live-text").await, "no such service");
+    chromium
+        .element("#lost a")
+        .await
+        .click()
+        .await
+        .expect("it can be pressed");
+    chromium.until(&format!("{ROWS} === 3")).await;
+    chromium
+        .until("document.querySelector('#lost').hidden")
+        .await;
+    // It is not judged: the browser notes the 404 on its console.
 }

@@ -105,6 +105,7 @@ async fn a_policy_that_is_observed_is_reported() {
             (&told["requests"], &told["agreed"]),
             (&json!(10), &json!(report.agreed))
         );
+        assert_eq!(told["policy"], format!("{fingerprint:016x}"));
         let rows = told["instances"].as_array().expect("a list");
         let stable = rows
             .iter()
@@ -383,4 +384,32 @@ async fn the_fallback_order_of_each_rule_is_told() {
         (&gray["serves"], &stages[1]["members"]),
         (&json!(0), &Value::Null)
     );
+}
+
+#[tokio::test]
+async fn the_mode_of_the_policy_is_told() {
+    let (_registry, balancer) = plain(2).await;
+    let service = service(&balancer);
+    let mode = async |fingerprint: Option<u64>| {
+        let wanted = json!(fingerprint.map(|number| format!("{number:016x}")));
+        let is_wanted = |snapshot: &Value| snapshot["policy"]["fingerprint"] == wanted;
+        until(&service, "/snapshot", is_wanted).await["policy"]["mode"].clone()
+    };
+    assert_eq!(mode(None).await, Value::Null);
+    for (written, told) in [
+        ("off", json!("off")),
+        ("observe", json!("observe")),
+        (
+            "{ enforce_percent: 12.5 }",
+            json!({ "enforce_percent": 12.5 }),
+        ),
+        ("enforce", json!("enforce")),
+    ] {
+        let text = format!("{{ ringfence: 1, mode: {written}, rules: [{{ name: all }}] }}");
+        let policy = PolicyDocument::parse_and_compile(&text, &PolicyContext::new());
+        let policy = policy.expect("legal");
+        let fingerprint = policy.fingerprint();
+        balancer.set_policy(policy);
+        assert_eq!(mode(Some(fingerprint)).await, told);
+    }
 }

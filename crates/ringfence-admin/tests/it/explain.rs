@@ -88,6 +88,11 @@ async fn what_is_no_request_is_refused() {
         ("tag=nothing", "tag"),
         ("claim=nothing", "claim"),
         ("peer=somewhere", "peer"),
+        ("key=a&key=b", "`key` is there twice"),
+        ("path=/a&path=/a", "`path` is there twice"),
+        ("service=orders&service=carts", "`service` is there twice"),
+        ("tag=version:a&tag=version:b", "`tag` has `version` twice"),
+        ("claim=sub:a&claim=sub:b", "`claim` has `sub` twice"),
     ] {
         let answer = get(&service, &format!("/explain?{query}")).await;
         assert_eq!(

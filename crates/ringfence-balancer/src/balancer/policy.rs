@@ -66,7 +66,8 @@ impl Balancer {
     }
 
     /// How far the policy agrees with what is done without it, over the requests that were
-    /// [observed](Self::observed) since the start or the last [reset](Self::reset_observed).
+    /// [observed](Self::observed) since the start or the last [reset](Self::reset_observed). It is of one policy, that which was
+    /// observed last: with the first request under another one it begins anew, and it stays when that is no longer in force.
     #[must_use]
     pub fn observe_report(&self) -> ObserveReport {
         self.guard.shared.observing.report()
@@ -80,6 +81,9 @@ impl Balancer {
     /// Explains how the request is decided, from its key to the instances that are tried. Where no policy is in force, it
     /// explains what the balancer does by its own [`routing`](crate::BalancerConfig::routing), with the key of the extension
     /// [`RoutingKey`](ringfence_policy::RoutingKey) and the tags of [`RequestTags`](ringfence_core::RequestTags).
+    ///
+    /// Of a request that the policy leaves to the baseline (modes `observe` and `enforce_percent`) it tells what the policy
+    /// [would do](Explanation::is_suggested): whom the baseline tries, it does not know.
     ///
     /// What is drawn at random cannot be foreseen: without a key the instance, and whether it spills. An instance on trial after an
     /// ejection is told of as a candidate, although a pick walks past it while it has as many attempts as it may.

@@ -472,3 +472,82 @@ rules: [{ name: all, key: [{ header: x-user }] }]
     let hits = balancer.observe_report().suggested_hits;
     assert_eq!((hits.asked, hits.hits), (50, 0));
 }
+
+/// What two policies would do is not added up, and a request that ends late does not bring the earlier one back.
+#[tokio::test(start_paused = true)]
+async fn a_comparison_is_of_one_policy() {
+    let policy = |name: &str, mode: &str| {
+        let text = format!(
+            "{{ ringfence: 1, mode: {mode}, rules: [{{ name: {name}, key: [{{ header: x-user }}] }}] }}"
+        );
+        let compiled = PolicyDocument::parse_and_compile(&text, &PolicyContext::new());
+        Arc::new(compiled.expect("legal"))
+    };
+    let [first, second, third] = [("a", "observe"), ("b", "observe"), ("b", "enforce")]
+        .map(|(name, mode)| policy(name, mode));
+    let balancer = Balancer::builder(registry((0..3).map(instance)), service())
+        .with_policy(Arc::clone(&first))
+        .build()
+        .expect("in a runtime");
+    balancer.ready().await.expect("the registry answers");
+    let suggest = || {
+        let request = http::Request::get("/").header("x-user", "alice");
+        let request = request.body(()).expect("legal");
+        let suggestion = balancer.read(|current| {
+            let evaluation = current.evaluate(&RequestHead::of(&request))?;
+            Some(current.suggest(&evaluation))
+        });
+        suggestion.expect("ready").expect("the policy is on")
+    };
+    let told = || {
+        let report = balancer.observe_report();
+        (report.policy, report.requests)
+    };
+    let name = |policy: &CompiledPolicy| format!("{:016x}", policy.fingerprint());
+    assert_eq!(told(), (String::new(), 0));
+    let late = suggest();
+    for _ in 0..3 {
+        balancer.observed(&suggest(), None);
+    }
+    assert_eq!(told(), (name(&first), 3));
+
+    set(&balancer, &second).await;
+    assert_eq!(told(), (name(&first), 3), "until there is something to say");
+    balancer.observed(&suggest(), None);
+    balancer.observed(&late, None);
+    assert_eq!(told(), (name(&second), 1));
+    let text = balancer.observe_report().to_string();
+    assert!(
+        text.starts_with(&format!("policy {}: 1 requests", name(&second))),
+        "{text}"
+    );
+
+    set(&balancer, &third).await;
+    assert_eq!(told(), (name(&second), 1), "to be read after its end");
+    set(&balancer, &first).await;
+    balancer.observed(&suggest(), None);
+    assert_eq!(told(), (name(&first), 1));
+}
+
+/// A pool that asks for the client's own zone is left out where nobody named that.
+#[tokio::test(start_paused = true)]
+async fn a_rule_whose_pools_ask_for_what_is_not_known_says_so() {
+    let text = "{ ringfence: 1, rules: [{ name: a, pools: [{ require: { zone: local } }] }] }";
+    let policy = PolicyDocument::parse_and_compile(text, &PolicyContext::new()).expect("legal");
+    let balancer = Balancer::builder(registry((0..3).map(instance)), service())
+        .with_policy(policy)
+        .build()
+        .expect("in a runtime");
+    balancer.ready().await.expect("the registry answers");
+    let request = http::Request::get("/").body(()).expect("legal");
+    let picked = balancer.read(|current| {
+        let evaluation = current.evaluate(&RequestHead::of(&request))?;
+        Some(current.pick_by(&evaluation, usize::MAX).map(|_| ()))
+    });
+    let error = picked.expect("ready").expect("the policy is on");
+    let told = error.expect_err("nobody serves").to_string();
+    assert!(
+        told.contains("of 3 registered; every pool asks for what is not known"),
+        "{told}"
+    );
+}

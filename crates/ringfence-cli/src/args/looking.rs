@@ -67,7 +67,8 @@ pub(crate) struct InspectArgs {
 /// A real balancer is made of the instances and the policy, and asked: which key source had what, how the key was normalised and hashed,
 /// which tags are believed and why, which pools were looked at and which one serves, whom the key passes on its way around the ring and
 /// why, and who is tried. A client that sees other failures passes other instances by; everything else is the same. Without --policy it
-/// is decided as a program without a policy does it: by the key alone, narrowed by --tag.
+/// is decided as a program without a policy does it: by the key alone, narrowed by --tag. Where the policy observes, or enforces for
+/// others, it tells what the policy would do; whom the program's baseline tries is not known here.
 ///
 /// --key, --tag, --gray, --claim and --peer say what the program itself puts into its requests, and are believed; --header is what
 /// comes from outside.

@@ -20,7 +20,7 @@ use super::{Format, RingArgs};
   ringfence route --instances fleet.yaml --keys keys.txt
   ringfence route --algorithm envoy-ring --set min_ring_size=1024 --instances fleet.yaml --keys keys.txt
   ringfence route --algorithm jump --set 'buckets=[cart-1, cart-2]' --instances fleet.yaml --keys keys.txt
-  ringfence route --algorithm slots --set 'slots={ owners: { 0-8191: cart-1, 8192-16383: cart-2 } }' --instances fleet.yaml --keys keys.txt
+  ringfence route --algorithm slots --set 'slots={ owners: { cart-1: 0-8191, cart-2: 8192-16383 } }' --instances fleet.yaml --keys keys.txt
   cut -d, -f1 access.csv | ringfence route --instances fleet.yaml --keys - --walk 2")]
 pub(crate) struct RouteArgs {
     #[command(flatten)]

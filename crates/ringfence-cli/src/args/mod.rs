@@ -76,7 +76,7 @@ pub(crate) struct RingArgs {
     #[arg(long, value_name = "NAME", default_value = "ring")]
     pub(crate) algorithm: String,
     /// A setting of the algorithm, named as in a policy document, such as points_per_instance=320, host_order=sorted,
-    /// buckets='[a, b]' (jump) or slots='{ owners: { 0-16383: a } }' (slots); as often as needed.
+    /// buckets='[a, b]' (jump) or slots='{ owners: { a: 0-16383 } }' (slots); as often as needed.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) settings: Vec<String>,
     /// Where the instances are: a file, static:HOST:PORT,..., or a service of a registry:

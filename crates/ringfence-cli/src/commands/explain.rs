@@ -3,7 +3,7 @@
 mod request;
 mod unread;
 
-use std::{io::Write, process::ExitCode, sync::Arc, time::Duration};
+use std::{borrow::Cow, io::Write, process::ExitCode, sync::Arc, time::Duration};
 
 use ringfence_balancer::{Balancer, BalancerConfig, Current};
 use ringfence_core::did_you_mean;
@@ -31,7 +31,7 @@ struct Told {
     fingerprint: String,
     #[serde(flatten)]
     explanation: Explanation,
-    /// Who gets the request first; nobody knows it of a request without a key.
+    /// Who gets the request first; nobody knows it of a request without a key, nor of one that the baseline decides.
     #[serde(rename = "final")]
     owner: Option<Instance>,
 }
@@ -85,6 +85,7 @@ pub(crate) fn run(args: &ExplainArgs, out: &mut dyn Write) -> Result<ExitCode, F
             let explanation = current.explain(&RequestHead::of(&request));
             let snapshot = current.view().snapshot();
             let first = explanation.candidates.first();
+            let first = first.filter(|_| !explanation.is_suggested);
             let owner = first
                 .and_then(|id| snapshot.get(id))
                 .map(|instance| Instance {
@@ -156,10 +157,20 @@ fn write(told: &Told, format: Format, out: &mut dyn Write) -> Result<(), Failure
             writer.write_record(["step", "instance", "verdict"])?;
             for (step, passed) in (1..).zip(&told.explanation.walk) {
                 let step: u32 = step;
-                writer.write_record([&step.to_string(), &passed.instance, passed.verdict])?;
+                let verdict = verdict(passed.verdict, told.explanation.is_suggested);
+                writer.write_record([&*step.to_string(), &*passed.instance, &*verdict])?;
             }
             writer.flush()?;
         }
     }
     Ok(())
+}
+
+/// A row has no head that says who decides.
+fn verdict(verdict: &str, is_suggested: bool) -> Cow<'_, str> {
+    if is_suggested && verdict.starts_with("candidate") {
+        Cow::Owned(format!("would be a {verdict}"))
+    } else {
+        Cow::Borrowed(verdict)
+    }
 }

@@ -1,4 +1,4 @@
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use ringfence_core::{Instance, Pool, Ring, RingConfig, Selector, Snapshot, did_you_mean};
 use ringfence_discovery::parse_instances_file;
@@ -120,6 +120,7 @@ impl Algorithm {
             done.map_err(|e| Failure::new(format_args!("--set {name}: {}", e.reason())))
         };
         set(&mut settings, "algorithm", algorithm)?;
+        let mut known = BTreeSet::new();
         for text in &args.settings {
             let Some((name, value)) = text.split_once('=') else {
                 let fault = format!("--set {text}: expected KEY=VALUE, such as probes=5");
@@ -127,6 +128,11 @@ impl Algorithm {
             };
             if name == "algorithm" {
                 return Err(Failure::new("--set algorithm: use --algorithm"));
+            }
+            if !known.insert(name) {
+                return Err(Failure::new(format_args!(
+                    "--set {name}: it is there twice"
+                )));
             }
             set(&mut settings, name, value)?;
         }

@@ -136,6 +136,9 @@ fn static_list(list: &str) -> Result<Vec<Instance>, Failure> {
     let addresses: Vec<&str> = list.split(',').map(str::trim).collect();
     // `id=host:port` names the instance, as a registry does.
     let parts = |address| str::split_once(address, '=').unwrap_or((address, address));
+    if addresses.contains(&"") {
+        return Err(Failure::new("static: an address is missing beside a comma"));
+    }
     // Before any of them is repeated: a password may have a comma.
     if addresses.iter().any(|entry| parts(entry).1.contains('@')) {
         return Err(Failure::new(

@@ -289,3 +289,30 @@ fn releases_zones_and_secrets_that_mean_nothing_are_told() {
     let linted = folder.run("lint --policy policy.yaml --zone az-1 --function f");
     assert_eq!(linted.err, "ringfence: --function f: no rule names it\n");
 }
+
+#[test]
+fn what_the_baseline_decides_has_no_final() {
+    let folder = shop();
+    for mode in ["observe", "{ enforce_percent: 0 }"] {
+        folder.write(
+            "policy.yaml",
+            POLICY.replace("ringfence: 1", &format!("ringfence: 1\nmode: {mode}")),
+        );
+        let told = |format| {
+            let args: Vec<&str> = CARTS.into_iter().chain([format]).collect();
+            explain(&folder, &args).done()
+        };
+        let table = told("table");
+        assert!(
+            table.ends_with("\nwould be tried: cart-1, then cart-2\n"),
+            "{table}"
+        );
+        let json: Value = serde_json::from_str(&told("json")).expect("JSON");
+        assert_eq!(
+            (&json["is_suggested"], &json["final"]),
+            (&true.into(), &Value::Null)
+        );
+        let csv = golden("explain.csv").replace(",candidate", ",would be a candidate");
+        assert_eq!(told("csv"), csv);
+    }
+}

@@ -37,6 +37,17 @@ fn warnings_fail_only_where_they_are_denied() {
     folder.write("policy.yaml", POLICY);
     let lint = "lint --policy policy.yaml";
     assert!(folder.run(lint).done().contains("warning RF-P103"));
+    folder.write(
+        "local.yaml",
+        "ringfence: 1\nrules: [{ name: a, pools: [{ require: { zone: local } }] }]\n",
+    );
+    let told = folder.run("lint --policy local.yaml").done();
+    assert!(
+        told.contains("warning RF-P103") && told.contains("rule `a` serves nobody"),
+        "{told}"
+    );
+    let here = folder.run("lint --policy local.yaml --zone az-1").done();
+    assert!(here.contains("nothing was found"), "{here}");
     assert_eq!(folder.run(&format!("{lint} --deny warnings")).code, Some(1));
     let clean = folder
         .run(&format!("{lint} --zone az-1 --deny warnings"))

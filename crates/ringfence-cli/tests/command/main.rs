@@ -8,6 +8,7 @@
 mod credentials;
 mod diffing;
 mod empty;
+mod examples;
 mod explaining;
 mod forms;
 mod guides;

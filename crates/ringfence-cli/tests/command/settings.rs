@@ -168,6 +168,22 @@ fn what_sets_nothing_is_told() {
             "watch: { stale_after: 30s }\nwatch.stale_after: 20s\n",
             "s.yaml:2: error RF-C001: watch.stale_after: it is set in line 1 already",
         ),
+        (
+            "max_attempts: 3\nmax_attempts: 4\n",
+            "s.yaml:2: error RF-C001: max_attempts: it is set in line 1 already",
+        ),
+        (
+            "watch:\n  stale_after: 30s\n  stale_after: 20s\n",
+            "s.yaml:3: error RF-C001: watch.stale_after: it is set in line 2 already",
+        ),
+        (
+            "ring: { algorithm: slots, slots: { owners: { a: 0-8191, a: 8192-16383 } } }\n",
+            "twice",
+        ),
+        (
+            "panic_threshold: many\n",
+            "panic_threshold: `many` is no whole number, allowed is 0..=100",
+        ),
         ("- max_attempts\n", "expected settings"),
         ("", "s.yaml: error RF-C001: the file sets nothing"),
         (

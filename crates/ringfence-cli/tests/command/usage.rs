@@ -25,6 +25,10 @@ fn faults_of_the_instances_have_a_file_and_a_line() {
             "fleet.yaml:5: instance `a`: weight `-1` is no whole number",
         ),
         (
+            "services:\n  order:\n    - { id: a, address: h:80 }\n    - { id: a, address: h:81 }\n",
+            "fleet.yaml:4: instance `a`: the id is there twice; clients use the record with the lowest address",
+        ),
+        (
             "services:\n  order:\n    - { id: a, address: h:80, weight: 0 }\n",
             "fleet.yaml: no instance takes traffic",
         ),
@@ -93,6 +97,10 @@ fn settings_are_those_of_the_policy_and_their_faults_name_them() {
         "--set probes: expected KEY=VALUE, such as probes=5"
     );
     assert!(fault("--set probes=many").starts_with("--set probes: "));
+    assert_eq!(
+        fault("--set probes=3 --set probes=5"),
+        "--set probes: it is there twice"
+    );
     assert_eq!(
         fault("--set points_per_instance=0"),
         "--set points_per_instance: points_per_instance is 0, allowed is 1..=65536"
@@ -248,6 +256,10 @@ fn sources_that_are_no_files_are_checked() {
         "static: expected host:port, or id=host:port"
     );
     assert_eq!(fault("static:a:1,a:1"), "static:a:1: it is there twice");
+    for list in ["a:1,", ",a:1", "a:1,,b:1"] {
+        let told = fault(&format!("static:{list}"));
+        assert_eq!(told, "static: an address is missing beside a comma");
+    }
     let listed = folder.run(
         "route --instances static:order-svc-1=h:1,order-svc-2=h:2,order-svc-3=h:3 --keys keys.txt",
     );

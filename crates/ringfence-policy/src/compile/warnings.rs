@@ -2,10 +2,11 @@
 
 use std::{collections::HashSet, fmt};
 
+use ringfence_core::Attribute;
 use serde::Serialize;
 
 use super::zone::LocalZone;
-use crate::{PolicyDocument, RequestMatch};
+use crate::{PolicyDocument, PoolStage, RequestMatch, Rule, TagMatch};
 
 /// Something in a policy that is legal and has no effect, which is hardly what its author wants.
 ///
@@ -40,6 +41,16 @@ pub enum PolicyWarning {
         /// The name of the one before it.
         behind: String,
     },
+    /// Each pool of a rule asks for the client's own zone or region, which nobody named, or for what the request names: a request
+    /// that names nothing is served by none.
+    PoolsUnknown {
+        /// Where they are in the document.
+        path: String,
+        /// The name of the rule.
+        rule: String,
+        /// Whether there are pools that ask for what the request names.
+        serves_requested: bool,
+    },
     /// The own zone is to be preferred, and neither the document nor the program says which one that is.
     ZoneUnknown {
         /// Where it is in the document.
@@ -54,6 +65,7 @@ impl PolicyWarning {
         match self {
             Self::ReleaseUnused { path, .. }
             | Self::RuleUnreachable { path, .. }
+            | Self::PoolsUnknown { path, .. }
             | Self::ZoneUnknown { path } => path,
         }
     }
@@ -71,6 +83,22 @@ impl fmt::Display for PolicyWarning {
                 f,
                 "rule `{rule}` is never reached, because `{behind}` before it matches every request"
             ),
+            Self::PoolsUnknown {
+                rule,
+                serves_requested,
+                ..
+            } => {
+                let whom = if *serves_requested {
+                    "only requests that name their pool themselves"
+                } else {
+                    "nobody"
+                };
+                write!(
+                    f,
+                    "rule `{rule}` serves {whom}, because its other pools ask for the client's zone or region, and it is not \
+                     known which one that is: `PolicyContext::with_zone`, `with_region` or `zone.local` names it"
+                )
+            }
             Self::ZoneUnknown { .. } => f.write_str(
                 "no zone is preferred, because it is not known which one is the client's: \
                  `PolicyContext::with_zone` or `zone.local` names it",
@@ -86,6 +114,9 @@ pub(super) fn warnings(document: &PolicyDocument, local: &LocalZone) -> Box<[Pol
             path: "zone.prefer_local".to_owned(),
         });
     }
+    let places = 0..document.rules.len();
+    let rules = places.zip(&document.rules);
+    warnings.extend(rules.filter_map(|(place, rule)| pools_unknown(place, rule, local)));
     let catch_all = document.rules.iter().position(|rule| {
         let unconditional = RequestMatch::default();
         rule.matches.is_empty() || rule.matches.contains(&unconditional)
@@ -119,4 +150,30 @@ pub(super) fn warnings(document: &PolicyDocument, local: &LocalZone) -> Box<[Pol
             }),
     );
     warnings.into()
+}
+
+fn pools_unknown(place: usize, rule: &Rule, local: &LocalZone) -> Option<PolicyWarning> {
+    let requires = |pool: &PoolStage, is_so: &dyn Fn(&Attribute, &TagMatch) -> bool| {
+        let mut required = pool.require.iter();
+        required.any(|(name, matching)| is_so(&Attribute::named(name), matching))
+    };
+    let is_unknown = |attribute: &Attribute, matching: &TagMatch| {
+        let known = match attribute {
+            Attribute::Zone => &local.zone,
+            _ => &local.region,
+        };
+        *matching == TagMatch::Local && known.is_none()
+    };
+    let is_requested = |_: &Attribute, matching: &TagMatch| *matching == TagMatch::Request;
+    let (unknown, known): (Vec<_>, Vec<_>) = rule
+        .pools
+        .iter()
+        .partition(|pool| requires(pool, &is_unknown));
+    let serves_requested = !known.is_empty();
+    let is_void = !unknown.is_empty() && known.iter().all(|pool| requires(pool, &is_requested));
+    is_void.then(|| PolicyWarning::PoolsUnknown {
+        path: format!("rules[{place}].pools"),
+        rule: rule.name.trim().to_owned(),
+        serves_requested,
+    })
 }

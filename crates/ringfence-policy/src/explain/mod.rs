@@ -32,7 +32,8 @@ pub struct ExplainLimits {
 impl CompiledPolicy {
     /// Tells how a request is decided. The view must be one that was made with this policy's [`plans`](Self::plans).
     /// `attempts` instances are tried unless the rule wants fewer, and a missing key is [`MissingKey::P2c`] unless the rule says
-    /// something else. `None` while the policy is off for the request.
+    /// something else. `None` while the policy is off for the request. Where the policy leaves the request to the baseline, it
+    /// tells what the policy [would do](Explanation::is_suggested).
     #[must_use]
     pub fn explain(
         &self,
@@ -111,6 +112,7 @@ impl Explanation {
             rule: Self::NO_RULE.to_owned(),
             rule_index: 0,
             decides: Decides::Baseline,
+            is_suggested: false,
             key: usable.map(|key| KeyExplanation {
                 source: source.clone(),
                 raw: shown(key),
@@ -171,6 +173,7 @@ impl Evaluation<'_> {
             rule: self.rule().to_owned(),
             rule_index: self.rule_index(),
             decides: self.decides,
+            is_suggested: self.decides != Decides::Policy,
             sources,
             key,
             missing_key,

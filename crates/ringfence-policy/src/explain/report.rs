@@ -32,6 +32,9 @@ pub struct Explanation {
     pub rule_index: usize,
     /// Who decides.
     pub decides: Decides,
+    /// The policy is in force and leaves this request to the baseline, because it observes or enforces for others: stages, walk,
+    /// candidates and refusal are what it would do, and who is tried is the baseline's to say.
+    pub is_suggested: bool,
     /// What each key source had, up to the one that was used.
     pub sources: Vec<SourceExplanation>,
     /// The key.
@@ -46,15 +49,16 @@ pub struct Explanation {
     pub gray: Option<(String, GrayWhy)>,
     /// The pools that were looked at, in order.
     pub stages: Vec<StageExplanation>,
-    /// Place of the stage that serves; `None` where none can.
+    /// Place of the stage that serves, or would serve; `None` where none can.
     pub chosen: Option<usize>,
     /// Whether the key left an earlier stage that could have served it.
     pub is_spilled: bool,
     /// Whom the key passes on its way around the ring, until there are enough to try; at most 256.
     pub walk: Vec<StepExplanation>,
-    /// The instances to be tried, in order; empty without a key.
+    /// The instances to be tried, in order; empty without a key. Where it [is only suggested](Self::is_suggested), those that
+    /// the policy would try.
     pub candidates: Vec<String>,
-    /// Why it fails without a try, if it does.
+    /// Why it fails without a try, if it does; or would fail, where it [is only suggested](Self::is_suggested).
     pub refused: Option<Refusal>,
 }
 

@@ -245,3 +245,42 @@ fn a_tenants_mode_is_told_in_words() {
         assert!(text.contains(told), "{told} in\n{text}");
     }
 }
+
+#[test]
+fn what_the_baseline_decides_is_told_as_what_the_policy_would_do() {
+    let request = Request::get("/").header("x-user", "alice");
+    let request = request.body(()).expect("legal");
+    for (mode, head) in [
+        (
+            "observe",
+            "the baseline decides, the policy is observed; it would do this",
+        ),
+        (
+            "{ enforce_percent: 0 }",
+            "the baseline decides; the policy would do this",
+        ),
+    ] {
+        let text = POLICY.replace("ringfence: 1", &format!("ringfence: 1\nmode: {mode}"));
+        let policy = PolicyDocument::parse_and_compile(&text, &PolicyContext::new());
+        let told = explain(&policy.expect("legal"), &request);
+        assert!(told.is_suggested && told.candidates.len() == 2);
+        let text = told.to_string();
+        let tried = format!("\nwould be tried: {}\n", told.candidates.join(", then "));
+        for line in [head, " <- would serve\n", &tried] {
+            assert!(text.contains(line), "{line} in\n{text}");
+        }
+        for real in ["<- serves", "\ntried"] {
+            assert!(!text.contains(real), "{real} in\n{text}");
+        }
+    }
+    let strict = POLICY.replace("    limits:", "    missing_key: reject\n    limits:");
+    let strict = strict.replace("ringfence: 1", "ringfence: 1\nmode: observe");
+    let policy = PolicyDocument::parse_and_compile(&strict, &PolicyContext::new());
+    let none = Request::get("/").body(()).expect("legal");
+    let text = explain(&policy.expect("legal"), &none).to_string();
+    assert!(
+        text.ends_with("\nwould be refused: a key is required\n"),
+        "{text}"
+    );
+    assert!(!explain(&self::policy(), &request).is_suggested);
+}

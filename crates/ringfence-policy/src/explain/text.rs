@@ -45,7 +45,7 @@ impl fmt::Display for Explanation {
         }
         for (place, stage) in self.stages.iter().enumerate() {
             let mark = if self.chosen == Some(place) && self.refused.is_none() {
-                " <- serves"
+                self.told(" <- serves", " <- would serve")
             } else {
                 ""
             };
@@ -62,26 +62,36 @@ impl fmt::Display for Explanation {
         if self.chosen.is_none() {
             writeln!(f, "no stage can serve")?;
         } else if self.is_spilled {
-            writeln!(f, "the key left an earlier stage that could have served it")?;
+            let left = self.told("left", "would leave");
+            writeln!(
+                f,
+                "the key {left} an earlier stage that could have served it"
+            )?;
         }
         for step in &self.walk {
             writeln!(f, "walk      {}: {}", step.instance, step.verdict)?;
         }
+        let refused = self.told("refused   ", "would be refused: ");
+        let tried = self.told("tried     ", "would be tried: ");
         match self.refused {
-            Some(Refusal::NoInstances) => writeln!(f, "refused   no usable instance")?,
-            Some(Refusal::KeyRequired) => writeln!(f, "refused   a key is required")?,
+            Some(Refusal::NoInstances) => writeln!(f, "{refused}no usable instance"),
+            Some(Refusal::KeyRequired) => writeln!(f, "{refused}a key is required"),
             None if self.candidates.is_empty() => {
-                writeln!(f, "tried     {}", without_key(self.missing_key))?;
+                writeln!(f, "{tried}{}", without_key(self.missing_key))
             }
-            None => writeln!(f, "tried     {}", self.candidates.join(", then "))?,
+            None => writeln!(f, "{tried}{}", self.candidates.join(", then ")),
         }
-        Ok(())
     }
 }
 
 impl Explanation {
     fn is_by_policy(&self) -> bool {
         !self.policy.is_empty() && !self.is_off
+    }
+
+    /// The words for what is so, or for what the policy would do.
+    fn told<'t>(&self, real: &'t str, suggested: &'t str) -> &'t str {
+        if self.is_suggested { suggested } else { real }
     }
 
     fn head(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -97,8 +107,10 @@ impl Explanation {
         }
         let decides = match self.decides {
             Decides::Policy => "the policy decides",
-            Decides::BaselineObserved => "the baseline decides, the policy is observed",
-            Decides::Baseline => "the baseline decides",
+            Decides::BaselineObserved => {
+                "the baseline decides, the policy is observed; it would do this"
+            }
+            Decides::Baseline => "the baseline decides; the policy would do this",
         };
         let rule = &self.rule;
         writeln!(

@@ -7,6 +7,9 @@ use serde::Serialize;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ObserveReport {
+    /// Fingerprint of the policy that was observed, in hexadecimal digits; empty where nothing was, and of a
+    /// [`Comparison`](crate::Comparison) by itself.
+    pub policy: String,
     /// Requests.
     pub requests: u64,
     /// Those of them without a key.
@@ -88,6 +91,9 @@ impl fmt::Display for ObserveReport {
                 f,
                 "nothing observed: no request was decided by the baseline under a policy or rule in mode `observe`"
             );
+        }
+        if !self.policy.is_empty() {
+            write!(f, "policy {}: ", self.policy)?;
         }
         writeln!(
             f,

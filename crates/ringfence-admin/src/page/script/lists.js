@@ -16,12 +16,17 @@ function servedOf(calls) {
   }
   return [...served].sort(([a], [b]) => a.localeCompare(b, "en"));
 }
+function modeOf({ on, mode }) {
+  if (!on) return ", switched off";
+  if (mode === "off" || mode === "observe") return mode === "off" ? ", off" : ", observes";
+  return mode && mode.enforce_percent !== undefined ? `, enforced for ${mode.enforce_percent} %` : "";
+}
 function drawPools(pools, snapshot, served) {
   const target = $("pools");
   if (!pools) return target.replaceChildren(el("p", { class: "empty" }, "No pools yet."));
   const { counters, policy } = snapshot;
   const facts = [
-    policy.fingerprint ? `policy ${policy.fingerprint}, ${plural(policy.rules, "rule")}${policy.on ? "" : ", switched off"}` : "no policy",
+    policy.fingerprint ? `policy ${policy.fingerprint}, ${plural(policy.rules, "rule")}${modeOf(policy)}` : "no policy",
     policy.source && `from ${placeOf(policy.source)}${policy.source.rejected > 0 ? `, ${plural(policy.source.rejected, "document was", "documents were")} refused` : ""}`,
     plural(counters.fallbacks, "fallback"), `${count(counters.spilled)} spilled`, `${count(counters.overflows)} past a full owner`,
     `${count(counters.in_panic)} in panic`, `${count(counters.no_instances)} without an instance`,
@@ -69,11 +74,12 @@ function drawHotKeys(keys) {
     el("div", { class: "bar", "aria-hidden": "true" }, el("i", { vars: { width: `${Math.min(100, (100 * key.share) / keys.hottest[0].share)}%` } }))));
   target.replaceChildren(el("p", { class: "muted" }, keys.hot > 0 ? `${plural(keys.hot, "key counts", "keys count")} as hot.` : "No key counts as hot."), el("ol", { class: "keys" }, lines));
 }
-function drawObserve(observed) {
+function drawObserve(observed, inForce) {
   $("observe-card").hidden = !observed;
   if (!observed) return $("observe").replaceChildren();
   const warm = (share) => (share === null ? "none" : percent(share));
   const facts = [
+    `policy ${observed.policy}${observed.policy === inForce ? "" : ", which is not in force any more"}`,
     `${plural(observed.requests, "request")}, ${count(observed.keyless)} without a key`,
     `both choose the same for ${observed.compared > 0 ? percent(observed.agreed / observed.compared) : "none"} of ${count(observed.compared)}`,
     observed.unknown > 0 && `for ${count(observed.unknown)} it is not known who got them`,

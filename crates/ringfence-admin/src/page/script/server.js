@@ -37,6 +37,7 @@ async function poll() {
   const service = view.service;
   try {
     const answer = await ask("state", {}, view.etag ? { "If-None-Match": view.etag } : {});
+    if (answer.status === 404 && service !== null) return await absent(service);
     if (answer.status !== 304) {
       const body = await answer.json();
       if (!answer.ok) throw new Error(body.error || `status ${answer.status}`);
@@ -79,19 +80,35 @@ function measure(state) {
   if (view.before && now > view.before.at) view.rate = Math.max(0, ((picks - view.before.picks) * 1000) / (now - view.before.at));
   view.before = { at: now, picks };
 }
+// The program has other services than the one in the address, if any.
+async function absent(service) {
+  const answer = await fetch(base + "services", { cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) });
+  const { services } = await answer.json();
+  if (service !== view.service) return;
+  const names = [...new Set(services.map((other) => other.service))];
+  const links = names.flatMap((name, place) => [place > 0 && ", ", el("a", { href: base + "?" + new URLSearchParams({ service: name }) }, name)]);
+  redraw("lost", [service, names], () => {
+    const others = names.length > 0 ? ["; there is: ", ...links] : [", nor any other"];
+    $("lost").replaceChildren(...[`There is no service ${service} here`, ...others, "."].filter(Boolean));
+  });
+  $("lost").hidden = false;
+  view.lost = "no such service";
+  showLive();
+}
 function lost(error) {
-  view.lost = error !== null;
+  view.lost = error !== null && "lost";
   const banner = $("lost");
-  banner.hidden = !view.lost;
+  banner.hidden = error === null;
   if (view.lost) {
     const since = view.updated ? `what is shown is of ${time(view.updated)}` : "nothing is known yet";
     const why = error && error.name === "TimeoutError" ? "it does not answer" : (error && error.message) || "it cannot be reached";
-    setText(banner, `Connection lost: ${why}; ${since}. Trying again.`);
+    const text = `Connection lost: ${why}; ${since}. Trying again.`;
+    redraw("lost", text, () => banner.replaceChildren(text));
   }
   showLive();
 }
 function showLive() {
-  const [text, kind] = view.lost ? ["lost", "bad"] : view.paused ? ["paused", "idle"] : view.updated ? [`live, ${time(view.updated)}`, "good"] : ["connecting", "idle"];
+  const [text, kind] = view.lost ? [view.lost, "bad"] : view.paused ? ["paused", "idle"] : view.updated ? [`live, ${time(view.updated)}`, "good"] : ["connecting", "idle"];
   $("live").dataset.kind = kind;
   setText($("live-text"), text);
 }

@@ -21,7 +21,8 @@ function show() {
   redraw("pools", [state.pools, snapshot && snapshot.counters, snapshot && snapshot.policy, served], () => drawPools(state.pools, snapshot, served));
   redraw("changes", state.changes, () => drawChanges(state.changes || []));
   redraw("hot", state.hot_keys, () => drawHotKeys(state.hot_keys));
-  redraw("observe", state.observe, () => drawObserve(state.observe));
+  const inForce = snapshot && snapshot.policy.fingerprint;
+  redraw("observe", [state.observe, inForce], () => drawObserve(state.observe, inForce));
   redraw("calls", state.decisions, () => drawCalls(state.decisions || []));
 }
 function showPolicyFault(policy) {

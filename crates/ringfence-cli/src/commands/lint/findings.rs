@@ -83,7 +83,7 @@ pub(super) fn of_policy(
             code: match warning {
                 PolicyWarning::ReleaseUnused { .. } => "RF-P101",
                 PolicyWarning::RuleUnreachable { .. } => "RF-P102",
-                PolicyWarning::ZoneUnknown { .. } => "RF-P103",
+                PolicyWarning::ZoneUnknown { .. } | PolicyWarning::PoolsUnknown { .. } => "RF-P103",
                 _ => "RF-P100",
             },
             part: Some(part.to_owned()),

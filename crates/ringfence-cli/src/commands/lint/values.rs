@@ -22,9 +22,48 @@ pub(super) fn shown(value: impl Debug) -> String {
     }
 }
 
-pub(super) fn number<T: FromStr>(text: &str) -> Result<T, String> {
-    let read = text.replace('_', "").parse().ok();
-    read.ok_or_else(|| format!("`{text}` is no whole number of its range"))
+/// A whole number of a setting.
+pub(super) trait Whole: FromStr + Debug {
+    const LEAST: Self;
+    const MOST: Self;
+}
+
+macro_rules! whole {
+    ($($number:ident)*) => {
+        $(impl Whole for $number {
+            const LEAST: Self = Self::MIN;
+            const MOST: Self = Self::MAX;
+        })*
+    };
+}
+
+whole! { u8 u16 u32 u64 usize }
+
+pub(super) fn number<T: Whole>(text: &str) -> Result<T, String> {
+    read(text).ok_or_else(|| no_number(text, &format!("{:?}..={:?}", T::LEAST, T::MOST)))
+}
+
+/// Sets a number, or says which ones the setter takes: these are fewer than the type has.
+pub(super) fn ranged<T: Whole, C>(
+    text: &str,
+    set: impl Fn(T) -> Result<C, ConfigError>,
+) -> Result<C, String> {
+    if let Some(number) = read(text) {
+        return told(set(number));
+    }
+    let refused = set(T::MOST).err().or_else(|| set(T::LEAST).err());
+    Err(match refused {
+        Some(error) => no_number(text, error.allowed()),
+        None => number::<T>(text).err().unwrap_or_default(),
+    })
+}
+
+fn read<T: Whole>(text: &str) -> Option<T> {
+    text.replace('_', "").parse().ok()
+}
+
+fn no_number(text: &str, allowed: &str) -> String {
+    format!("`{text}` is no whole number, allowed is {allowed}")
 }
 
 pub(super) fn truth(text: &str) -> Result<bool, String> {
@@ -93,5 +132,22 @@ mod tests {
             assert_eq!(duration(&shown(Some(time))), Ok(time));
         }
         assert_eq!(shown(None::<u8>), "off");
+    }
+
+    #[test]
+    fn what_is_no_number_is_told_with_those_that_are_taken() {
+        let checked = |n: u8| ConfigError::check("x", n, 1..=8);
+        assert_eq!(ranged("8", checked), Ok(8));
+        assert_eq!(
+            ranged("9", checked),
+            Err("x is 9, allowed is 1..=8".to_owned())
+        );
+        for text in ["many", "-1", "300", "1.5", ""] {
+            let fault = format!("`{text}` is no whole number, allowed is 1..=8");
+            assert_eq!(ranged(text, checked), Err(fault));
+            let fault = format!("`{text}` is no whole number, allowed is 0..=255");
+            assert_eq!(ranged(text, Ok::<u8, ConfigError>), Err(fault.clone()));
+            assert_eq!(number::<u8>(text), Err(fault));
+        }
     }
 }

@@ -149,7 +149,8 @@ fn service(name: Spanned<String>, records: Vec<Spanned<Record>>) -> FileService 
                     entry.insert((at, line));
                     rejected_line = earlier_line;
                 }
-                let reason = "the id is there twice; the record with the lowest address is used";
+                let reason =
+                    "the id is there twice; clients use the record with the lowest address";
                 service.rejected.push(
                     RejectedRecord::new(reason)
                         .with_id(entry.key().as_str())

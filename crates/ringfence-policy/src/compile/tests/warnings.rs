@@ -46,6 +46,34 @@ fn what_has_no_effect_is_told_with_its_path() {
             "zone: { prefer_local: true, local: az-2 }".to_owned(),
             vec![],
         ),
+        // Nobody is served.
+        (
+            "rules: [{ name: a, pools: [{ require: { zone: local } }, { require: { region: local } }] }]"
+                .to_owned(),
+            vec!["rules[0].pools: rule `a` serves nobody, because"],
+        ),
+        (
+            "rules: [{ name: a, pools: [{ require: { zone: local } }, { require: { version: { from: request } } }] }]"
+                .to_owned(),
+            vec!["rules[0].pools: rule `a` serves only requests that name their pool themselves"],
+        ),
+        (
+            "rules: [{ name: a, pools: [{ require: { zone: local } }, {}] }]".to_owned(),
+            vec![],
+        ),
+        (
+            "zone: { local: az-1 }\nrules: [{ name: a, pools: [{ require: { zone: local } }] }]"
+                .to_owned(),
+            vec![],
+        ),
+        (
+            "rules: [{ name: a, pools: [{ require: { version: { from: request } } }] }]".to_owned(),
+            vec![],
+        ),
+        (
+            "rules: [{ name: a, pools: [{ prefer: { zone: local } }] }]".to_owned(),
+            vec![],
+        ),
         (
             release.replace("gray: {", "zone: {}\ngray: {"),
             vec!["gray.next: "],
@@ -59,6 +87,8 @@ fn what_has_no_effect_is_told_with_its_path() {
     }
     let here = PolicyContext::new().with_zone("az-1");
     assert!(warned("zone: { prefer_local: true }", &here).is_empty());
+    let local = "rules: [{ name: a, pools: [{ require: { zone: local } }] }]";
+    assert!(warned(local, &here).is_empty());
 }
 
 #[test]

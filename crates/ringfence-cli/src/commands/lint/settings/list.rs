@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        values::{duration, is_off, number, shown, told, truth},
+        values::{duration, is_off, number, ranged, shown, told, truth},
         words::{word, word_of},
     },
     draft::{Draft, FAILURE_PERCENTAGE, FLAP_DAMPING, HEALTH_CHECK, HOT_KEYS, SUCCESS_RATE},
@@ -28,6 +28,9 @@ macro_rules! settings {
             },
             get: |draft| shown(draft.$part.$name()),
         },)*)*]
+    };
+    (@ checked $draft:ident $part:ident $with:ident number $text:ident) => {
+        $draft.$part = ranged($text, |number| $draft.$part.clone().$with(number))?
     };
     (@ checked $draft:ident $part:ident $with:ident $read:ident $text:ident) => {
         $draft.$part = told($draft.$part.clone().$with($read($text)?))?
@@ -184,8 +187,9 @@ const OTHERS: &[Setting] = &[
     Setting {
         name: "hash_balance_factor",
         set: |draft, text| {
-            let percent = if is_off(text) { 0 } else { number(text)? };
-            draft.config = told(draft.config.clone().with_hash_balance_factor(percent))?;
+            let text = if is_off(text) { "0" } else { text };
+            let set = |percent| draft.config.clone().with_hash_balance_factor(percent);
+            draft.config = ranged(text, set)?;
             Ok(())
         },
         get: |draft| {

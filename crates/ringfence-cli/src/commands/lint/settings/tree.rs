@@ -28,6 +28,8 @@ enum Tree {
 pub(super) fn entries(text: &str) -> Result<Vec<Entry>, Fault> {
     let options = serde_saphyr::options! {
         with_snippet: false,
+        // Whoever reads the entries tells of those that are there twice, under their whole names.
+        duplicate_keys: serde_saphyr::DuplicateKeyPolicy::PassThrough,
         budget: serde_saphyr::budget! { max_depth: 8, max_nodes: 10_000, max_events: 20_000 },
     };
     let read = serde_saphyr::from_str_with_options::<Option<Tree>>(text, options);
