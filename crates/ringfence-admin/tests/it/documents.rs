@@ -48,7 +48,7 @@ async fn each_state_has_its_word() {
     let row_of_ejected = row(&snapshot, &ejected);
     assert_eq!(row_of_ejected["failures"], 5);
     let ejection = &row_of_ejected["ejection"];
-    assert_eq!(ejection["cause"], "consecutive connect failures");
+    assert_eq!(ejection["cause"], "consecutive_connect_failures");
     let left = ejection["seconds_left"].as_u64().expect("a number");
     assert!(
         (20..=33).contains(&left) && ejection["times"] == 1,
