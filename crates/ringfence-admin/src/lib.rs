@@ -42,7 +42,11 @@
 //! | `/metrics` | what [`Admin::with_metrics`] gives | |
 //! | `/healthz` | 200 while every balancer can serve, else 503 with the reasons | |
 //!
-//! A parameter that a path does not take is answered 400. Each JSON document but the dump has a field `"ringfence": 1`, the version of its form: fields may be added to it, none is taken away.
+//! A parameter that a path does not take is answered 400, but for `/metrics` and `/healthz`, which ignore them all: probes and scrapers
+//! add some.
+//!
+//! Each JSON document but the dump has a field `"ringfence": 1`, the version of its form: fields may be added to it, none is taken
+//! away.
 //!
 //! # Guarantees
 //! | what | how |
