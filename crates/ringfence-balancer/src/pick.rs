@@ -35,6 +35,22 @@ pub(crate) fn pick(
     decision
 }
 
+/// The same, where the decision is to stay: moving it is a good part of what it costs.
+pub(crate) fn pick_into(
+    shared: &Shared,
+    published: &Published,
+    request: &PickRequest<'_>,
+    into: &mut Option<Decision>,
+) -> Result<(), PickError> {
+    let number = shared.counters.picks.increment();
+    let route = route(shared, published, request);
+    let decision = into.insert(choose(shared, published, request, &route)?);
+    if HotKeySampler::is_due(number) {
+        note_key(shared, decision);
+    }
+    Ok(())
+}
+
 #[cold]
 fn note_key(shared: &Shared, decision: &Decision) {
     if let (Some(hot_keys), Some(hash)) = (&shared.hot_keys, decision.key_hash) {

@@ -85,6 +85,7 @@ impl KeySource {
         }
     }
 
+    #[inline]
     fn read<'a>(&self, head: &'a Parts) -> Option<Key<'a>> {
         match &self.kind {
             Kind::Extension => {
@@ -138,12 +139,14 @@ pub(crate) enum Key<'a> {
 }
 
 impl Key<'_> {
+    #[inline]
     fn len(&self) -> usize {
         Borrow::<[u8]>::borrow(self).len()
     }
 }
 
 impl Borrow<[u8]> for Key<'_> {
+    #[inline]
     fn borrow(&self) -> &[u8] {
         match self {
             Self::Borrowed(bytes) => bytes,
@@ -159,6 +162,7 @@ static DEFAULT_SOURCES: [KeySource; 1] = [KeySource {
 
 /// The key that the first source yields. Where only too long ones are found, the first of them:
 /// the balancer counts it and then goes on as without a key.
+#[inline]
 pub(crate) fn find<'a, 's>(
     sources: &'s [KeySource],
     head: &'a Parts,

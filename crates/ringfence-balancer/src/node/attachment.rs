@@ -127,10 +127,19 @@ struct Shelf {
 
 impl Shelf {
     fn get<T: Send + Sync + 'static>(&self, key: u64) -> Option<Arc<T>> {
+        self.read(key, Arc::clone)
+    }
+
+    #[inline]
+    fn read<T: Send + Sync + 'static, R>(
+        &self,
+        key: u64,
+        read: impl FnOnce(&Arc<T>) -> R,
+    ) -> Option<R> {
         let entries = self.entries.load();
         let place = place(&entries, key).ok()?;
         let slot = entries.get(place)?.slot.downcast_ref::<Slot<T>>()?;
-        slot.get().cloned()
+        slot.get().map(read)
     }
 
     /// The key's slot, and whether it is new.
@@ -181,6 +190,15 @@ pub(super) struct Attachments {
 impl Attachments {
     pub(super) fn get<T: Send + Sync + 'static>(&self, key: &AttachmentKey<T>) -> Option<Arc<T>> {
         self.shelf.get(key.owner.id)
+    }
+
+    /// What `read` makes of it, without another handle of it; `None` where it is not made yet.
+    pub(super) fn read<T: Send + Sync + 'static, R>(
+        &self,
+        key: &AttachmentKey<T>,
+        read: impl FnOnce(&T) -> R,
+    ) -> Option<R> {
+        self.shelf.read(key.owner.id, |value| read(value))
     }
 
     pub(super) fn get_or_init<T, F>(&self, key: &AttachmentKey<T>, init: F) -> Arc<T>

@@ -218,6 +218,19 @@ impl Node {
         self.attachments.get_or_init(key, init)
     }
 
+    /// What `read` makes of what a layer keeps with this node; `None` where it is not made yet. It is less work than to get a handle
+    /// of it.
+    pub fn read_attachment<T, R>(
+        &self,
+        key: &AttachmentKey<T>,
+        read: impl FnOnce(&T) -> R,
+    ) -> Option<R>
+    where
+        T: Send + Sync + 'static,
+    {
+        self.attachments.read(key, read)
+    }
+
     /// What a layer keeps with this node, where it is made already.
     #[must_use]
     pub fn attached<T: Send + Sync + 'static>(&self, key: &AttachmentKey<T>) -> Option<Arc<T>> {

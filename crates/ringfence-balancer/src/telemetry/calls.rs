@@ -31,6 +31,25 @@ pub(crate) struct Calls {
     pub(super) samples: Samples,
 }
 
+/// Who hears of a call.
+pub(super) enum Meter {
+    /// It came to no pool.
+    None,
+    /// That of most calls, which all threads would count the references of.
+    First,
+    Pool(Arc<PoolMeter>),
+}
+
+impl Meter {
+    pub(super) fn of<'a>(&'a self, calls: &'a Calls) -> &'a PoolMeter {
+        match self {
+            Self::None => calls.none(),
+            Self::First => calls.first(),
+            Self::Pool(meter) => meter,
+        }
+    }
+}
+
 impl Calls {
     pub(crate) fn new(
         service: ServiceKey,
@@ -107,7 +126,7 @@ impl Calls {
     }
 
     /// The meter of calls that came to no pool.
-    pub(super) fn none(&self) -> &Arc<PoolMeter> {
+    fn none(&self) -> &PoolMeter {
         self.none
             .get_or_init(|| Arc::new(self.meter(PoolLabel::none())))
     }
@@ -126,14 +145,14 @@ impl Calls {
         PoolMeter::new(&self.service, self.observer.as_ref(), label)
     }
 
-    pub(super) fn of(&self, rule: Option<&Arc<str>>, stage: usize) -> Arc<PoolMeter> {
+    pub(super) fn of(&self, rule: Option<&Arc<str>>, stage: usize) -> Meter {
         if rule.is_none() && stage == 0 {
-            return Arc::clone(self.first());
+            return Meter::First;
         }
-        match self.places.load().get(rule, stage) {
+        Meter::Pool(match self.places.load().get(rule, stage) {
             Some(meter) => Arc::clone(meter),
             None => self.add(rule, stage),
-        }
+        })
     }
 
     /// For the first call of a pool, and the first ones after a new policy.

@@ -3,7 +3,10 @@ use std::{fmt, sync::Arc, time::SystemTime};
 use ringfence_core::{InstanceId, KeyHash};
 use tokio::time::Instant;
 
-use super::{CallEnd, CallOutcome, DecisionSample, calls::Calls, meter::PoolMeter};
+use super::{
+    CallEnd, CallOutcome, DecisionSample, PoolLabel,
+    calls::{Calls, Meter},
+};
 use crate::Decision;
 
 /// A call under way, for those who [observe](crate::Balancer::observe_call) the balancer.
@@ -17,7 +20,7 @@ use crate::Decision;
 pub struct CallRecord {
     /// `None` once it is over.
     calls: Option<Arc<Calls>>,
-    meter: Option<Arc<PoolMeter>>,
+    meter: Meter,
     begun: Instant,
     attempts: u32,
     sample: Option<Box<Sampled>>,
@@ -37,7 +40,7 @@ impl CallRecord {
         let is_due = calls.samples.is_due(begun.into_std());
         Self {
             calls: Some(Arc::clone(calls)),
-            meter: None,
+            meter: Meter::None,
             begun,
             attempts: 0,
             sample: is_due.then(Box::default),
@@ -50,7 +53,7 @@ impl CallRecord {
         let Some(calls) = &self.calls else {
             return;
         };
-        self.meter = Some(calls.of(rule, decision.stage()));
+        self.meter = calls.of(rule, decision.stage());
         if let Some(sample) = &mut self.sample {
             sample.epoch = decision.epoch();
             sample.key_hash = decision.key_hash();
@@ -97,12 +100,17 @@ impl CallRecord {
         self.over(outcome, instance);
     }
 
+    fn label(&self) -> Option<&PoolLabel> {
+        let calls = self.calls.as_ref()?;
+        Some(&self.meter.of(calls).label)
+    }
+
     fn over(&mut self, outcome: CallOutcome, instance: Option<&InstanceId>) {
         let Some(calls) = self.calls.take() else {
             return;
         };
         let took = self.begun.elapsed();
-        let meter = self.meter.as_ref().unwrap_or_else(|| calls.none());
+        let meter = self.meter.of(&calls);
         meter.ended(&CallEnd {
             outcome,
             took,
@@ -134,7 +142,7 @@ impl Drop for CallRecord {
 impl fmt::Debug for CallRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CallRecord")
-            .field("pool", &self.meter.as_ref().map(|meter| &meter.label))
+            .field("pool", &self.label())
             .field("attempts", &self.attempts)
             .finish_non_exhaustive()
     }

@@ -47,8 +47,8 @@ pub(super) fn decide<S>(
             let observed = observed.map(Box::new);
             return Ok(Way::Untouched(Untouched { service, observed }));
         }
-        let by = decision.insert(by_baseline(settings, current, head, trail)?);
-        if let Some(suggestion) = observed {
+        by_baseline(settings, current, head, trail, decision)?;
+        if let (Some(suggestion), Some(by)) = (observed, decision) {
             let actual = by.instance().id().as_str();
             settings.balancer.observed(&suggestion, Some(actual));
         }
@@ -118,14 +118,16 @@ fn by_baseline(
     current: Current<'_>,
     head: &Parts,
     trail: &mut Trail,
-) -> Result<Decision, PickError> {
+    decision: &mut Option<Decision>,
+) -> Result<(), PickError> {
     let request = PickRequest::new().with_max_candidates(settings.max_candidates());
-    match settings.baseline.kind {
-        Kind::Routing => by_routing(settings, current, head, request, trail),
-        Kind::RoundRobin => current.pick(&request.with_missing_key(MissingKey::RoundRobin)),
-        Kind::LeastRequest => current.pick(&request.with_missing_key(MissingKey::LeastRequest)),
-        Kind::P2c | Kind::Untouched => current.pick(&request.with_missing_key(MissingKey::P2c)),
-    }
+    let missing_key = match settings.baseline.kind {
+        Kind::Routing => return by_routing(settings, current, head, request, trail, decision),
+        Kind::RoundRobin => MissingKey::RoundRobin,
+        Kind::LeastRequest => MissingKey::LeastRequest,
+        Kind::P2c | Kind::Untouched => MissingKey::P2c,
+    };
+    current.pick_into(&request.with_missing_key(missing_key), decision)
 }
 
 fn by_routing(
@@ -134,7 +136,8 @@ fn by_routing(
     head: &Parts,
     request: PickRequest<'_>,
     trail: &mut Trail,
-) -> Result<Decision, PickError> {
+    decision: &mut Option<Decision>,
+) -> Result<(), PickError> {
     let longest = settings.balancer.config().max_key_len();
     let key = key::find(&settings.keys, head, longest);
     let mut request = request;
@@ -157,5 +160,5 @@ fn by_routing(
     if !is_only_key && let Some(tags) = head.extensions.get::<RequestTags>() {
         request = request.with_tags(tags);
     }
-    current.pick(&request.with_first_candidate_only())
+    current.pick_into(&request.with_first_candidate_only(), decision)
 }

@@ -112,8 +112,18 @@ impl<'a> Target<'a> {
         self.candidate.presence()
     }
 
-    /// Parsed once for each instance.
-    pub(crate) fn origin(&self) -> Arc<Result<Origin, String>> {
+    /// Does with the origin what is to be done. It is parsed once for each instance.
+    #[inline]
+    pub(crate) fn with_origin<R>(&self, mut act: impl FnMut(&Result<Origin, String>) -> R) -> R {
+        let node = self.candidate.node();
+        match node.read_attachment(self.origins, &mut act) {
+            Some(done) => done,
+            None => act(&self.made_origin()),
+        }
+    }
+
+    #[cold]
+    fn made_origin(&self) -> Arc<Result<Origin, String>> {
         self.attachment(self.origins, || {
             Origin::new(self.instance(), self.service, self.authority)
                 .map_err(|error| error.to_string())

@@ -37,15 +37,15 @@ where
     }
 
     fn prepare(&self, head: &mut Parts, target: &Target<'_>) -> Result<(), Rejection> {
-        let origin = target.origin();
-        let origin = origin
-            .as_ref()
-            .as_ref()
-            .map_err(|error| Rejection::Config(error.as_str().into()))?;
-        uri::point_at(head, &origin.scheme, &origin.authority)
-            .map_err(|error| Rejection::BadRequest(error.into()))?;
-        uri::set_host(head, origin.host.as_ref());
-        Ok(())
+        target.with_origin(|origin| {
+            let origin = origin
+                .as_ref()
+                .map_err(|error| Rejection::Config(error.as_str().into()))?;
+            uri::point_at(head, &origin.scheme, &origin.authority)
+                .map_err(|error| Rejection::BadRequest(error.into()))?;
+            uri::set_host(head, origin.host.as_ref());
+            Ok(())
+        })
     }
 }
 
