@@ -1,14 +1,13 @@
 use std::process::ExitCode;
 
-use ringfence_examples::{Take, flags, set};
+use ringfence_examples::{Take, flags, set, set_some};
 
 const USAGE: &str = "usage: admin [--port PORT] [--seconds N]";
 
 const KNOWN: &[(&str, Take<Flags>)] = &[
     ("--port", |flags, value| set(&mut flags.port, value, "port")),
     ("--seconds", |flags, value| {
-        let seconds = flags.seconds.insert(0);
-        set(seconds, value, "number of seconds")
+        set_some(&mut flags.seconds, value, "number of seconds")
     }),
 ];
 

@@ -38,8 +38,21 @@ pub fn wrong_usage(usage: &str, fault: &str) -> ExitCode {
 /// # Errors
 /// A sentence where it is not that.
 pub fn set<T: FromStr>(place: &mut T, value: &str, what: &str) -> Result<(), String> {
-    *place = value.parse().map_err(|_| format!("{value} is no {what}"))?;
+    *place = read(value, what)?;
     Ok(())
+}
+
+/// As [`set`], of a place that has no value unless it is given one.
+///
+/// # Errors
+/// As [`set`].
+pub fn set_some<T: FromStr>(place: &mut Option<T>, value: &str, what: &str) -> Result<(), String> {
+    *place = Some(read(value, what)?);
+    Ok(())
+}
+
+fn read<T: FromStr>(value: &str, what: &str) -> Result<T, String> {
+    value.parse().map_err(|_| format!("{value} is no {what}"))
 }
 
 /// `None` stands for a call for help.
@@ -68,6 +81,18 @@ mod tests {
 
     fn told(args: &str) -> Result<Option<u16>, String> {
         parse(args.split_whitespace().map(str::to_owned), 7, KNOWN)
+    }
+
+    #[test]
+    fn what_has_no_value_gets_one_or_stays_without() {
+        let mut place = None::<u16>;
+        assert_eq!(
+            set_some(&mut place, "x", "port"),
+            Err("x is no port".to_owned())
+        );
+        assert_eq!(place, None);
+        assert_eq!(set_some(&mut place, "80", "port"), Ok(()));
+        assert_eq!(place, Some(80));
     }
 
     #[test]

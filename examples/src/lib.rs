@@ -15,7 +15,7 @@ mod tour;
 pub use self::{
     client::{Answers, Client, request_of},
     cluster::{Cluster, until},
-    flags::{Take, flags, set, wrong_usage},
+    flags::{Take, flags, set, set_some, wrong_usage},
     fleet::{Fleet, Server},
     registry::{Registry, Role},
     report::{Report, percent},

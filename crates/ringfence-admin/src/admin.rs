@@ -59,7 +59,10 @@ impl Admin {
 
     /// Shows the values of tags too, of instances and in the conditions of pools: tenants and the like, which may not be for
     /// everybody who can open the page. So are the fingerprints of pools whose ring or shard follows from a tenant's name, by which a guess
-    /// of it could be confirmed. Off by default; version, zone and region are always shown.
+    /// of it could be confirmed, and what is wrong with the newest document of the policy, which quotes it: without tags its line and
+    /// its part of the document are told alone, and the rest is in the program's log and in
+    /// [`Status::policy_source`](ringfence_balancer::Status::policy_source). Off by default; version, zone and region are always
+    /// shown, and so is the tag `hash_key` in `/dump`, because clients cannot be compared without it.
     pub fn with_tags(mut self) -> Self {
         self.show_tags = true;
         self

@@ -42,14 +42,18 @@
 //! | `/metrics` | what [`Admin::with_metrics`] gives | |
 //! | `/healthz` | 200 while every balancer can serve, else 503 with the reasons | |
 //!
-//! A parameter that a path does not take is answered 400. Each JSON document but the dump has a field `"ringfence": 1`, the version of its form: fields may be added to it, none is taken away.
+//! A parameter that a path does not take is answered 400, but for `/metrics` and `/healthz`, which ignore them all: probes and scrapers
+//! add some.
+//!
+//! Each JSON document but the dump has a field `"ringfence": 1`, the version of its form: fields may be added to it, none is taken
+//! away.
 //!
 //! # Guarantees
 //! | what | how |
 //! |---|---|
 //! | nothing can be changed | `GET` and `HEAD` alone; all else is answered 405 |
 //! | no keys of users | decisions and hot keys have hashes; a key that is explained is told only to who asked |
-//! | no values of tags | unless [`Admin::with_tags`] asks for them, nor fingerprints of rings that follow from a tenant's name; version, zone and region of an instance are shown |
+//! | no values of tags | unless [`Admin::with_tags`] asks for them, nor fingerprints of rings that follow from a tenant's name, nor more of a policy's fault than its line and its part of the document; version, zone and region of an instance are shown, and so is the tag `hash_key` in `/dump`, which `ringfence diff` needs |
 //! | bounded answers | but for the dump, which is whole: at most 1,000 instances, 256 pools and routes, 720 slices of a ring; what was left out is said in `truncated` |
 //! | no foreign site can read it | no CORS, and [`Admin::serve`] refuses foreign `Host` headers (DNS rebinding) |
 //! | no foreign text becomes markup | the page sets text alone, and its Content-Security-Policy allows no script but its own, by hash |

@@ -24,6 +24,22 @@ pub enum StartPolicy {
     Fail,
 }
 
+impl StartPolicy {
+    /// All of them, the default first.
+    pub const ALL: [Self; 4] = [Self::Wait, Self::UseDiskSnapshot, Self::Lazy, Self::Fail];
+
+    /// Its word, as in a file of settings.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Wait => "wait",
+            Self::UseDiskSnapshot => "use_disk_snapshot",
+            Self::Lazy => "lazy",
+            Self::Fail => "fail",
+        }
+    }
+}
+
 /// Whether the task may begin.
 #[derive(Debug)]
 pub(crate) struct Start {

@@ -60,9 +60,11 @@ pub struct Status {
     pub on_trial: usize,
     /// Instances that are [checked](crate::BalancerBuilder::with_health_check): those that take traffic, if checks are on.
     pub checked: usize,
-    /// Those of them that the checks keep out.
+    /// Those of them that the checks keep out: [`Absence::FailsChecks`], whose label in metrics is `fails_checks`. Of an instance that something
+    /// stronger keeps out as well, [`InstanceState`](crate::InstanceState) tells that.
     pub failing_checks: usize,
-    /// New instances that have to [pass](ringfence_core::HealthCheckConfig::with_require_pass) a check first and did not yet.
+    /// New instances that have to [pass](ringfence_core::HealthCheckConfig::with_require_pass) a check first and did not yet:
+    /// [`Absence::Unchecked`], whose label in metrics is `unchecked`.
     pub awaiting_check: usize,
     /// Instances that [flap damping](crate::BalancerConfig::with_flap_damping) keeps out.
     pub damped: usize,

@@ -1,8 +1,10 @@
 //! The pure core of Ringfence: instances, pools, consistent-hash rings and views.
 //!
 //! Nothing here does I/O, reads a clock, spawns a task or draws a random number, so the same inputs give the same routing in
-//! every process. Threads that help to make a ring of a million points end with the call. What watches registries is `ringfence-discovery`, what runs is `ringfence-balancer`; most programs use
-//! neither directly but the facade `ringfence`.
+//! every process. What watches registries is `ringfence-discovery`, what runs is `ringfence-balancer`; most programs use neither directly
+//! but the facade `ringfence`.
+//!
+//! Threads that help to make a ring of a million points end with the call.
 //!
 //! The order of things is fixed by the types: a [`Snapshot`] is narrowed to a [`Pool`], a [`Ring`] is made of a pool, and a
 //! walk over the ring gives the distinct instances for a key.

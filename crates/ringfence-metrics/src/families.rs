@@ -110,7 +110,7 @@ families! {
         RING_INSTANCES = "ringfence_ring_instances", Gauge, &["service", "state"],
             "Instances of the service, each in one state: usable, or the first of disabled, drained, unhealthy, ejected, fails_checks, \
              unchecked, damped, warming, absent that fits.";
-        RING_INSTANCES_REDUCED = "ringfence_ring_instances_reduced", Gauge, &["service", "why"],
+        RING_INSTANCES_REDUCED = "ringfence_ring_instances_reduced", Gauge, &["service", "reason"],
             "Usable instances that get fewer requests than their weight asks for: on_trial after an ejection, or else starting_slowly.";
         POOLS = "ringfence_pools", Gauge, &["service", "state"], "Pools that have a ring: all (prepared), and those that ignore health (panic).";
         FINGERPRINT = "ringfence_ring_fingerprint_info", Gauge, &["service", "fingerprint"],
@@ -145,6 +145,8 @@ families! {
         AUDIT_LOST = "ringfence_audit_lost_total", Counter, SERVICE, "Audit events that were lost, because their sink was too slow.";
         POLICIES = "ringfence_policies_total", Counter, &["service", "outcome"],
             "Policies that were applied, and that failed: documents that are no policy, and policies that could not be applied.";
+        POLICY_FAULT = "ringfence_policy_source_fault", Gauge, SERVICE,
+            "1 while the newest document of the policy is none, so that the policy before it stays; 0 too where no document is read.";
         QUEUED = "ringfence_queued", Gauge, SERVICE, "Calls that wait for a place among those in flight.";
         UP = "ringfence_up", Gauge, SERVICE, "1 while the balancer's task runs and there is a view.";
     }

@@ -30,8 +30,8 @@
 //! # Guarantees
 //! | what | how |
 //! |---|---|
-//! | labels are few | services, rules with the number of their stage (at most 256 at a time for a service), and words of ours; never a key, a path, a tag or an address |
-//! | series go with what they are about | those of a service with its last balancer, those of an instance with the instance, those of a rule with the last call of it once no policy names it |
+//! | labels are few | services, rules with the number of their stage (at most 256 at a time for a balancer, beside `default/0`, `none` and `others`), and words of ours; never a key, a path, a tag or an address |
+//! | series go with what they are about | those of a service with its last balancer, those of an instance with the instance, those of a rule with the last call of it once no policy names it, or with the last balancer that has it |
 //! | metrics keep nothing alive | balancers are held weakly |
 //! | the price of a call | two atomic additions and a look at the clock |
 //!

@@ -124,10 +124,6 @@ impl Observer for Metrics {
         self.events.pool(service.to_string(), pool)
     }
 
-    fn pool_gone(&self, service: &ServiceKey, pool: &PoolLabel) {
-        self.events.pool_gone(&service.to_string(), pool);
-    }
-
     fn event(&self, service: &ServiceKey, event: &BalancerEvent<'_>) {
         self.events.event(&service.to_string(), event);
     }

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -52,8 +52,8 @@ struct Service {
     balancers: Vec<Member>,
     /// Counters of those that are gone.
     before: Samples,
-    /// Of each label, how many balancers have it.
-    pools: BTreeMap<PoolLabel, usize>,
+    /// Of each label, what balancers count its calls by: a label has a series as long as one of them lives.
+    pools: BTreeMap<PoolLabel, Vec<Weak<PoolCalls>>>,
     forgotten: Arc<AtomicBool>,
 }
 
@@ -106,7 +106,8 @@ impl Events {
         });
     }
 
-    /// Lets go of the balancers that are gone. The series of services without one go.
+    /// Lets go of the balancers that are gone. The series of services without one go, and those of labels that none of them has:
+    /// a balancer that ends tells nothing of its labels.
     fn prune(&self, services: &mut BTreeMap<String, Service>) {
         services.retain(|name, service| {
             let members = std::mem::take(&mut service.balancers);
@@ -119,8 +120,20 @@ impl Events {
             }
             if service.balancers.is_empty() {
                 self.forget(name, service);
+            } else {
+                self.prune_pools(name, service);
             }
             !service.balancers.is_empty()
+        });
+    }
+
+    fn prune_pools(&self, name: &str, service: &mut Service) {
+        service.pools.retain(|pool, calls| {
+            calls.retain(|calls| calls.strong_count() > 0);
+            if calls.is_empty() {
+                self.forget_pool(name, pool);
+            }
+            !calls.is_empty()
         });
     }
 
@@ -173,27 +186,12 @@ impl Events {
         }
     }
 
-    /// A balancer has given the label back.
-    pub(crate) fn pool_gone(&self, service: &str, pool: &PoolLabel) {
-        let mut services = self.services();
-        let Some(known) = services.get_mut(service) else {
-            return;
-        };
-        let Some(count) = known.pools.get_mut(pool) else {
-            return;
-        };
-        *count = count.saturating_sub(1);
-        if *count == 0 {
-            known.pools.remove(pool);
-            self.forget_pool(service, pool);
-        }
-    }
-
     pub(crate) fn pool(&self, service: String, pool: &PoolLabel) -> Arc<dyn CallObserver> {
         let mut services = self.services();
         let known = services.entry(service.clone()).or_default();
-        *known.pools.entry(pool.clone()).or_default() += 1;
-        Arc::new(PoolCalls {
+        // Whoever is never scraped shall not gather the labels of one policy after the other.
+        self.prune_pools(&service, known);
+        let calls = Arc::new(PoolCalls {
             duration: self
                 .duration
                 .with_label_values(&[service.as_str(), pool.as_str()]),
@@ -202,7 +200,10 @@ impl Events {
             requests: self.requests.clone(),
             service,
             pool: pool.clone(),
-        })
+        });
+        let same = known.pools.entry(pool.clone()).or_default();
+        same.push(Arc::downgrade(&calls));
+        calls
     }
 
     pub(crate) fn event(&self, service: &str, event: &BalancerEvent<'_>) {

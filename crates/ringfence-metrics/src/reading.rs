@@ -1,6 +1,7 @@
 //! From the state of a balancer to values.
 
 use ringfence_balancer::{Balancer, BalancerCounters, InstanceState, InstanceStatus, Status};
+use ringfence_core::EjectionCause as Cause;
 use ringfence_discovery::ErrorKind;
 
 use crate::{
@@ -101,14 +102,17 @@ impl Reading<'_> {
         self.count_by(
             f::EJECTIONS,
             &[
-                ("consecutive_failures", c.ejections_by_failures),
+                (Cause::ConsecutiveFailures.label(), c.ejections_by_failures),
                 (
-                    "consecutive_connect_failures",
+                    Cause::ConsecutiveConnectFailures.label(),
                     c.ejections_by_connect_failures,
                 ),
-                ("success_rate", c.ejections_by_success_rate),
-                ("failure_percentage", c.ejections_by_failure_percentage),
-                ("trial_failed", c.ejections_by_trial),
+                (Cause::SuccessRate.label(), c.ejections_by_success_rate),
+                (
+                    Cause::FailurePercentage.label(),
+                    c.ejections_by_failure_percentage,
+                ),
+                (Cause::TrialFailed.label(), c.ejections_by_trial),
             ],
         );
         self.count_by(
@@ -131,10 +135,12 @@ impl Reading<'_> {
     }
 
     fn policies(&mut self, status: &Status) {
-        let rejected = status
-            .policy_source
-            .as_ref()
-            .map_or(0, |source| source.rejected);
+        let source = status.policy_source.as_ref();
+        let rejected = source.map_or(0, |source| source.rejected);
+        self.flag(
+            f::POLICY_FAULT,
+            source.is_some_and(|source| source.fault.is_some()),
+        );
         let counters = &status.counters;
         self.count_by(
             f::POLICIES,

@@ -111,12 +111,8 @@ fn distinct(query: &Query<'_>, name: &str) -> Result<BTreeMap<String, String>, S
 
 /// Where the rule has its key from, as it was not from the one that was asked about.
 fn hint(explanation: &Explanation) -> String {
-    let sources = explanation.sources.iter().map(|source| &*source.source);
-    let sources = sources.collect::<Vec<_>>().join(", ");
-    let rule = &explanation.rule;
-    format!(
-        "the rule `{rule}` has its key from {sources}: give the request that, such as header=name:value"
-    )
+    let place = explanation.where_its_key_is();
+    format!("{place}: give the request that, such as header=name:value")
 }
 
 /// Writes the conditions of the stages without the values of tags.

@@ -52,26 +52,14 @@ fn state_of(status: &InstanceStatus) -> (&'static str, &'static str) {
         let why = "came back from an ejection, and gets few requests until it has proven itself";
         return ("on_trial", why);
     }
-    let why = match state {
-        InstanceState::Disabled => "switched off in the registry",
-        InstanceState::Drained => "has the weight 0, so it owns no keys",
-        InstanceState::Unhealthy => "the registry says that it is not healthy",
-        InstanceState::Ejected => "kept failing, and is out for a time",
-        InstanceState::FailsChecks => "does not pass its health checks",
-        InstanceState::Unchecked => "is new, and has not passed a health check yet",
-        InstanceState::Damped => "came and went too often",
-        InstanceState::Warming => "is new, and its connections are being made",
-        InstanceState::Usable => "takes requests",
-        _ => "is kept out",
-    };
-    (state.as_str(), why)
+    (state.as_str(), state.told())
 }
 
 impl Ejection {
     fn of(term: &EjectionTerm, now: Instant) -> Self {
         let left = term.until.saturating_duration_since(now);
         Self {
-            cause: term.cause.as_str(),
+            cause: term.cause.label(),
             // What is left of a second counts as one: at zero it is back.
             seconds_left: left.as_secs() + u64::from(left.subsec_nanos() > 0),
             times: term.times,

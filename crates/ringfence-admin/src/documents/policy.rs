@@ -1,6 +1,6 @@
 //! The policy in force, and where it comes from.
 
-use ringfence_balancer::{Balancer, PolicySourceStatus};
+use ringfence_balancer::{Balancer, PolicyFault, PolicySourceStatus};
 use ringfence_policy::Mode;
 use serde::Serialize;
 
@@ -35,13 +35,39 @@ struct Source {
 
 #[derive(Debug, Serialize)]
 struct Fault {
-    text: String,
+    /// `None` where it may quote the document and values of tags are not shown.
+    text: Option<String>,
+    /// The part of the document, where it is known: at its top alone while values of tags are not shown.
+    path: Option<String>,
     /// From 1.
     line: Option<u64>,
 }
 
+impl Fault {
+    fn of(fault: &PolicyFault, show_tags: bool) -> Self {
+        // What is wrong with a document quotes it, and its paths have names of tenants in them.
+        let (path, is_told) = match fault {
+            PolicyFault::Invalid(error) if show_tags => (Some(error.path()), true),
+            PolicyFault::Invalid(error) => (error.section(), false),
+            PolicyFault::Absent | PolicyFault::NotText { .. } | PolicyFault::Panicked => {
+                (None, true)
+            }
+            _ => (None, show_tags),
+        };
+        Self {
+            text: is_told.then(|| fault.to_string()),
+            path: path.filter(|path| !path.is_empty()).map(str::to_owned),
+            line: fault.line(),
+        }
+    }
+}
+
 impl Policy {
-    pub(super) fn of(balancer: &Balancer, source: Option<&PolicySourceStatus>) -> Self {
+    pub(super) fn of(
+        balancer: &Balancer,
+        source: Option<&PolicySourceStatus>,
+        show_tags: bool,
+    ) -> Self {
         let policy = balancer.policy();
         Self {
             fingerprint: policy
@@ -50,21 +76,21 @@ impl Policy {
             on: balancer.is_policy_on(),
             mode: policy.as_ref().map(|policy| policy.document().mode),
             rules: policy.map_or(0, |policy| policy.document().rules.len()),
-            source: source.map(Source::of),
+            source: source.map(|source| Source::of(source, show_tags)),
         }
     }
 }
 
 impl Source {
-    fn of(status: &PolicySourceStatus) -> Self {
+    fn of(status: &PolicySourceStatus, show_tags: bool) -> Self {
         Self {
             name: status.source.to_string(),
             document: status.document.to_string(),
             revision: status.revision.map(|revision| revision.get()),
-            fault: status.fault.as_ref().map(|fault| Fault {
-                text: fault.to_string(),
-                line: fault.line(),
-            }),
+            fault: status
+                .fault
+                .as_ref()
+                .map(|fault| Fault::of(fault, show_tags)),
             read_error: status.read_error.as_ref().map(ToString::to_string),
             accepted: status.accepted,
             rejected: status.rejected,

@@ -87,7 +87,7 @@ pub(crate) fn snapshot(balancer: &Balancer, show_tags: bool) -> SnapshotDocument
         algorithm: view.map(|view| view.config().ring().algorithm().as_str()),
         moved_share: status.moved_share.map(ringfence_core::KeyShare::as_f64),
         registry: Registry::of(&status),
-        policy: Policy::of(balancer, status.policy_source.as_ref()),
+        policy: Policy::of(balancer, status.policy_source.as_ref(), show_tags),
         counts: Counts::of(&status),
         counters: Counters::of(&status.counters),
         truncated: all.len() > MAX_INSTANCES,

@@ -196,8 +196,8 @@ async fn a_policy_that_is_not_used_is_told_and_one_that_is_observed_is_reported(
         "{told}"
     );
     assert!(
-        told.contains("line 3")
-            && told.contains("keys")
+        told.contains("rules[0], line 3; why is in the program's log")
+            && !told.contains("keys")
             && told.ends_with("No policy is in force."),
         "{told}"
     );

@@ -48,7 +48,7 @@ async fn each_state_has_its_word() {
     let row_of_ejected = row(&snapshot, &ejected);
     assert_eq!(row_of_ejected["failures"], 5);
     let ejection = &row_of_ejected["ejection"];
-    assert_eq!(ejection["cause"], "consecutive connect failures");
+    assert_eq!(ejection["cause"], "consecutive_connect_failures");
     let left = ejection["seconds_left"].as_u64().expect("a number");
     assert!(
         (20..=33).contains(&left) && ejection["times"] == 1,
@@ -117,20 +117,9 @@ async fn a_policy_that_is_observed_is_reported() {
 
 #[tokio::test]
 async fn what_is_wrong_with_the_newest_policy_is_told() {
-    let registry = MemoryRegistry::new();
-    registry.register(
-        SERVICE,
-        Instance::builder("a", "10.0.0.1:80")
-            .build()
-            .expect("legal"),
-    );
-    let text = "ringfence: 1\nrules:\n  - { name: carts, keys: [] }\n";
-    let balancer = Balancer::builder(registry, SERVICE)
-        .with_policy_source(StaticDocument::new(text), PolicyContext::new())
-        .build_ready()
-        .await
-        .expect("ready");
-    let told = get(&service(&balancer), "/snapshot").await.json();
+    let balancer = with_wrong_policy("ringfence: 1\nrules:\n  - { name: carts, keys: [] }\n").await;
+    let shown = Admin::new().with_balancer(&balancer).with_tags().service();
+    let told = get(&shown, "/snapshot").await.json();
     let policy = &told["policy"];
     assert_eq!(policy["fingerprint"], Value::Null);
     let source = &policy["source"];
@@ -146,6 +135,95 @@ async fn what_is_wrong_with_the_newest_policy_is_told() {
     let (_registry, plain) = plain(1).await;
     let told = get(&service(&plain), "/snapshot").await.json();
     assert_eq!(told["policy"]["source"], Value::Null);
+}
+
+/// A balancer whose newest policy is wrong.
+async fn with_wrong_policy(text: &str) -> Balancer {
+    let registry = MemoryRegistry::new();
+    let instance = Instance::builder("a", "10.0.0.1:80").build();
+    registry.register(SERVICE, instance.expect("legal"));
+    Balancer::builder(registry, SERVICE)
+        .with_policy_source(StaticDocument::new(text), PolicyContext::new())
+        .build_ready()
+        .await
+        .expect("ready")
+}
+
+/// The text of a fault quotes the document, and so does the path of what stands below a tenant or in a place of its own.
+#[tokio::test]
+async fn what_is_wrong_with_a_policy_quotes_it_to_those_alone_who_may_see_tags() {
+    let rule = |rest: &str| {
+        format!(
+            "ringfence: 1\nrules:\n  - {{ name: carts, key: [{{ header: x-user }}], {rest} }}\n"
+        )
+    };
+    let wrong = [
+        (
+            rule("match: [{ tags: { tenant: acme-secret } }]"),
+            json!("rules[0]"),
+            3,
+        ),
+        (
+            rule("match: [{ tags: { tenant: { acme-secret: true } } }]"),
+            json!("rules[0]"),
+            3,
+        ),
+        (
+            "ringfence: 1\ntenants: { acme-secret: salted, ' acme-secret': shared }\n".to_owned(),
+            json!("tenants"),
+            2,
+        ),
+        (
+            "ringfence: 1\ntenants:\n  acme-secret: { mode: shuffle_shard, size: 0 }\n".to_owned(),
+            json!("tenants"),
+            3,
+        ),
+        (
+            "ringfence: 1\nacme-secret: { mode: salted }\n".to_owned(),
+            Value::Null,
+            2,
+        ),
+    ];
+    for (text, part, line) in wrong {
+        let balancer = with_wrong_policy(&text).await;
+        let hidden = service(&balancer);
+        for path in ["/snapshot", "/state", "/pools", "/healthz", "/services"] {
+            let told = get(&hidden, path).await.text;
+            assert!(!told.contains("acme"), "{path} of {text}: {told}");
+        }
+        let told = get(&hidden, "/snapshot").await.json();
+        let fault = &told["policy"]["source"]["fault"];
+        assert_eq!(fault["text"], Value::Null, "{text}");
+        assert_eq!(
+            (&fault["path"], &fault["line"]),
+            (&part, &json!(line)),
+            "{text}"
+        );
+
+        let shown = Admin::new().with_balancer(&balancer).with_tags().service();
+        let told = get(&shown, "/snapshot").await.json();
+        let fault = &told["policy"]["source"]["fault"];
+        let quoted = fault["text"].as_str().expect("text");
+        assert!(quoted.contains("acme-secret"), "{quoted}");
+        assert_eq!(fault["line"], line, "{text}");
+    }
+}
+
+/// What is no policy's text quotes nothing.
+#[tokio::test]
+async fn a_fault_that_quotes_nothing_is_told_to_everybody() {
+    let registry = MemoryRegistry::new();
+    let instance = Instance::builder("a", "10.0.0.1:80").build();
+    registry.register(SERVICE, instance.expect("legal"));
+    let balancer = Balancer::builder(registry, SERVICE)
+        .with_policy_source(StaticDocument::new(vec![b'a', 0xff]), PolicyContext::new())
+        .build_ready()
+        .await
+        .expect("ready");
+    let told = get(&service(&balancer), "/snapshot").await.json();
+    let fault = &told["policy"]["source"]["fault"];
+    assert_eq!(fault["text"], "line 1: not UTF-8");
+    assert_eq!((&fault["path"], &fault["line"]), (&Value::Null, &json!(1)));
 }
 
 #[tokio::test]

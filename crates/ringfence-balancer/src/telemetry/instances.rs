@@ -65,7 +65,9 @@ pub(crate) fn statuses(
             ejected: node.is_ejected(),
             ejection: node.term(),
             on_trial: node.is_on_trial(),
-            starting_slowly: ring_weight.is_ok_and(|on_ring| on_ring < weight),
+            // The ring has nothing of one that is switched off, whatever its weight.
+            starting_slowly: seat.instance.is_enabled()
+                && ring_weight.is_ok_and(|on_ring| on_ring < weight),
             in_flight: node.in_flight(),
             requests: node.requests(),
             failures: node.failures(),

@@ -67,8 +67,8 @@ pub trait Observer: Send + Sync + 'static {
         let _ = balancer;
     }
 
-    /// Who hears of the calls of a pool. It is asked once for each label of a service, of which there are at most 256 at a time; the
-    /// calls of further rules are those of a pool `others`. It must not make calls through the balancer.
+    /// Who hears of the calls of a pool. It is asked once for each label of a service, of which there are at most 256 at a time,
+    /// beside `default/0`, `none` and `others`, to which the calls of further rules belong. It must not make calls through the balancer.
     fn pool(&self, service: &ServiceKey, pool: &PoolLabel) -> Arc<dyn CallObserver>;
 
     /// A label is given back: the policy in force does not name its rule, and the last call of it has ended. Should the rule come

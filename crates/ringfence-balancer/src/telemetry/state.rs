@@ -89,6 +89,23 @@ impl InstanceState {
             Self::Usable => "usable",
         }
     }
+
+    /// What it means, in a few words for people.
+    #[must_use]
+    pub fn told(self) -> &'static str {
+        match self {
+            Self::Disabled => "switched off in the registry",
+            Self::Drained => "has the weight 0, so it owns no keys",
+            Self::Unhealthy => "the registry says that it is not healthy",
+            Self::Ejected => "kept failing, and is out for a time",
+            Self::FailsChecks => "does not pass its health checks",
+            Self::Unchecked => "is new, and has not passed a health check yet",
+            Self::Damped => "came and went too often",
+            Self::Warming => "is new, and its connections are being made",
+            Self::Absent => "is kept out for a reason that has no name here",
+            Self::Usable => "takes requests",
+        }
+    }
 }
 
 impl fmt::Display for InstanceState {
@@ -100,6 +117,13 @@ impl fmt::Display for InstanceState {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_state_has_words_of_its_own() {
+        let told: std::collections::BTreeSet<_> =
+            InstanceState::ALL.map(InstanceState::told).into();
+        assert_eq!(told.len(), InstanceState::ALL.len());
+    }
 
     #[test]
     fn the_strongest_reason_counts() {

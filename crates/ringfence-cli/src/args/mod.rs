@@ -16,28 +16,41 @@ pub(crate) use self::{
     papers::{CompletionsArgs, ManArgs},
 };
 
-/// How the registries are asked who this is; of `--help` and of the man page.
-const CREDENTIALS: &str = "\
+/// How a command ends; of the short help as of the long one.
+macro_rules! exit_codes {
+    () => {
+        "\
+Exit codes:
+  0  done
+  1  a difference, a finding, or a bound that was passed; whether the output is read to its end or not
+  2  a wrong usage or input
+  3  the registry did not answer, knows no such service, or lists no instance of it"
+    };
+}
+
+const EXIT_CODES: &str = exit_codes!();
+
+/// How the registries are asked who this is, and how a command ends; of `--help` and of the man page.
+const CREDENTIALS_AND_EXIT_CODES: &str = concat!(
+    "\
 Credentials are never arguments, which others can read. They come from the environment or from files:
-  Consul  CONSUL_HTTP_TOKEN, or the file of CONSUL_HTTP_TOKEN_FILE; CONSUL_CACERT names a CA
+  Consul  the file of CONSUL_HTTP_TOKEN_FILE, or else CONSUL_HTTP_TOKEN; CONSUL_CACERT names a CA
   Nacos   NACOS_USERNAME and NACOS_PASSWORD
   etcd    ETCDCTL_USER as USER:PASSWORD; ETCDCTL_CACERT names a CA
   all     the files consul-reader, nacos-reader and etcd-reader of the folder RINGFENCE_CREDENTIALS
 
 Where an address names no host, CONSUL_HTTP_ADDR, NACOS_SERVER_ADDR and ETCD_ENDPOINTS do, else it is this machine.
 
-Exit codes:
-  0  done
-  1  a difference, a finding, or a bound that was passed; whether the output is read to its end or not
-  2  a wrong usage or input
-  3  the registry did not answer, knows no such service, or lists no instance of it";
+",
+    exit_codes!()
+);
 
 /// Who owns which key and why, how even a ring is, what a change moves, and why two clients disagree.
 ///
 /// Instances come from a file in the form of Ringfence's file source (YAML or JSON), or from a service of a registry; keys from a file
 /// with one a line. `-` is standard input.
 #[derive(Debug, Parser)]
-#[command(name = "ringfence", version, max_term_width = 100, after_long_help = CREDENTIALS, after_help = "Exit codes: 0 done, 1 a difference, a finding or a passed bound, 2 a wrong usage or input, 3 no answer of a registry.")]
+#[command(name = "ringfence", version, max_term_width = 100, after_long_help = CREDENTIALS_AND_EXIT_CODES, after_help = EXIT_CODES)]
 pub(crate) struct Args {
     /// When standard output has colours: on a terminal, unless NO_COLOR is set; always; never.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Colors::Auto, global = true)]

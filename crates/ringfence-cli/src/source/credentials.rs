@@ -63,14 +63,16 @@ pub(super) fn consul() -> Result<Option<ringfence_consul::ConsulToken>, Failure>
     let fault =
         |place: &dyn fmt::Display| Failure::new(format_args!("{place}: expected a token alone"));
     // In the order of Consul's own program.
+    let named = variable("CONSUL_HTTP_TOKEN_FILE")?.map(PathBuf::from);
     let name = "CONSUL_HTTP_TOKEN";
-    if let Some(token) = variable(name)? {
+    if named.is_none()
+        && let Some(token) = variable(name)?
+    {
         return match is_token(&token) {
             true => Ok(Some(ConsulToken::value(token))),
             false => Err(fault(&name)),
         };
     }
-    let named = variable("CONSUL_HTTP_TOKEN_FILE")?.map(PathBuf::from);
     let given = match named {
         Some(named) => Some(named),
         None => file(Kind::Consul)?,

@@ -1,6 +1,11 @@
 //! Credentials that are wrong, of which no message shows anything
 
-use std::process::Command;
+use std::{
+    io::{BufRead as _, BufReader},
+    net::TcpListener,
+    process::Command,
+    thread,
+};
 
 use crate::support::*;
 
@@ -78,6 +83,58 @@ fn a_folder_without_the_file_is_told() {
     let both = [given[0], ("CONSUL_HTTP_TOKEN", "hunter2")];
     let (_, told) = asked(&folder, "consul", &both);
     assert!(!told.contains("RINGFENCE_CREDENTIALS"), "{told}");
+}
+
+/// As Consul's own program has it: the file of a variable, the variable, the folder.
+#[test]
+fn the_file_of_consul_s_token_comes_before_the_token() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("keys")).expect("made");
+    folder.write("keys/consul-reader", "of-the-folder");
+    folder.write("token", "of-the-file");
+    let all = [
+        ("CONSUL_HTTP_TOKEN_FILE", "token"),
+        ("CONSUL_HTTP_TOKEN", "of-the-variable"),
+        ("RINGFENCE_CREDENTIALS", "keys"),
+    ];
+    for (variables, expected) in [
+        (&all[..], "of-the-file"),
+        (&all[1..], "of-the-variable"),
+        (&all[2..], "of-the-folder"),
+    ] {
+        assert_eq!(token_sent(&folder, variables), expected);
+    }
+    // Where the file is missing, nobody is asked with the token of somebody else.
+    let missing = [("CONSUL_HTTP_TOKEN_FILE", "nowhere"), all[1]];
+    let told = refused(&folder, "consul", &missing);
+    assert!(
+        told.starts_with("ringfence: nowhere: No such file"),
+        "{told}"
+    );
+}
+
+/// The token of the first request that a Consul gets, which hangs up on it.
+fn token_sent(folder: &Folder, variables: &[(&str, &str)]) -> String {
+    let consul = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = consul.local_addr().expect("bound").port();
+    let heard = thread::spawn(move || {
+        let (connection, _) = consul.accept().expect("a request");
+        let lines = BufReader::new(connection).lines().map_while(Result::ok);
+        let mut head = lines.take_while(|line| !line.is_empty());
+        head.find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            let is_token = name.eq_ignore_ascii_case("x-consul-token");
+            is_token.then(|| value.trim().to_owned())
+        })
+    });
+    let mut command: Command = folder.command("inspect --instances");
+    command.arg(format!("consul://127.0.0.1:{port}/order"));
+    for name in VARIABLES {
+        command.env_remove(name);
+    }
+    let ran = command.envs(variables.iter().copied()).output();
+    assert_eq!(ran.expect("it starts").status.code(), Some(3));
+    heard.join().expect("heard").expect("a token")
 }
 
 #[test]

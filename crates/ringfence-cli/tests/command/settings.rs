@@ -214,7 +214,7 @@ fn words_are_those_of_a_policy_and_their_faults_name_them() {
     }
     assert!(lint("missing_key: round-robin\n").contains("did you mean `round_robin`?"));
     assert!(
-        lint("start_policy: eager\n").contains("there is: fail, lazy, use_disk_snapshot, wait")
+        lint("start_policy: eager\n").contains("there is: wait, use_disk_snapshot, lazy, fail")
     );
     assert!(lint("outlier: { always_eject_one: 1 }\n").contains("`1` is neither true nor false"));
     assert!(

@@ -219,6 +219,20 @@ fn exit_codes_are_in_the_help() {
     }
 }
 
+/// The short help must not tell less than the long one does.
+#[test]
+fn both_helps_have_the_same_exit_codes() {
+    let folder = Folder::new();
+    let codes = |help: &str| {
+        let help = folder.run(help).done();
+        let (_, codes) = help.split_once("Exit codes:").expect("it has some");
+        codes.trim().to_owned()
+    };
+    let long = codes("--help");
+    assert_eq!(codes("-h"), long);
+    assert!(long.contains("lists no instance"), "{long}");
+}
+
 #[test]
 fn help_is_as_wide_as_the_terminal_says_and_no_wider_than_can_be_read() {
     let folder = Folder::new();

@@ -112,19 +112,28 @@ fn a_service_that_is_not_there_is_told() {
 #[test]
 fn it_ends_when_nobody_reads_it_any_more() {
     let folder = shop();
-    for format in ["json", "csv", "table"] {
+    let started = ["json", "csv", "table"].map(|format| {
         let args = format!("watch --instances fleet.yaml --format {format}");
         let mut command = folder.command(&args);
         let piped = command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = piped.spawn().expect("it starts");
-        let mut out = BufReader::new(child.stdout.take().expect("piped"));
+        let out = BufReader::new(child.stdout.take().expect("piped"));
+        (format, child, out)
+    });
+    let read = started.map(|(format, child, mut out)| {
         let mut line = String::new();
         out.read_line(&mut line).expect("a line");
-        // All of the first list is written, so that no write can fail any more.
-        thread::sleep(Duration::from_secs(1));
+        (format, child, out)
+    });
+    // All of the first list is written, so that no write can fail any more.
+    thread::sleep(Duration::from_secs(1));
+    let unread = read.map(|(format, mut child, out)| {
         assert_eq!(child.try_wait().expect("its state"), None, "it is read");
         drop(out);
-        let end = Instant::now() + Duration::from_secs(10);
+        (format, child)
+    });
+    let end = Instant::now() + Duration::from_secs(10);
+    for (format, mut child) in unread {
         let status = loop {
             match child.try_wait().expect("its state") {
                 Some(status) => break status,

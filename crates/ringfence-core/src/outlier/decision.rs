@@ -30,6 +30,18 @@ impl EjectionCause {
             Self::TrialFailed => "failed on trial",
         }
     }
+
+    /// One word for it, such as `success_rate`: a label of metrics, and in documents.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::ConsecutiveFailures => "consecutive_failures",
+            Self::ConsecutiveConnectFailures => "consecutive_connect_failures",
+            Self::SuccessRate => "success_rate",
+            Self::FailurePercentage => "failure_percentage",
+            Self::TrialFailed => "trial_failed",
+        }
+    }
 }
 
 impl fmt::Display for EjectionCause {

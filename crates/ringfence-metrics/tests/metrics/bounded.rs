@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ringfence_balancer::{Balancer, CallOutcome, CompiledPolicy, PickRequest};
 use ringfence_core::RequestTags;
+use ringfence_discovery::MemoryRegistry;
 use ringfence_metrics::Metrics;
 use ringfence_policy::{PolicyContext, PolicyDocument};
 
@@ -136,6 +137,89 @@ async fn series_of_a_rule_stay_while_another_balancer_has_it() {
     other.set_policy(policy("orders"));
     settle().await;
     assert_eq!(count(), None);
+}
+
+/// A balancer of `order` beside others, with a policy of one rule, and a call of it.
+async fn with_rule(
+    registry: &MemoryRegistry,
+    metrics: &Metrics,
+    rule: &str,
+) -> (Balancer, Arc<CompiledPolicy>) {
+    let builder = Balancer::builder(registry.clone(), "order").with_config(config());
+    let builder = builder.with_observer(metrics.clone());
+    let balancer = builder.build_ready().await.expect("ready");
+    let policy = follow(&balancer, rule).await;
+    (balancer, policy)
+}
+
+/// Sets a policy of one rule, and makes a call of it.
+async fn follow(balancer: &Balancer, rule: &str) -> Arc<CompiledPolicy> {
+    let text = format!("{{ ringfence: 1, rules: [{{ name: {rule} }}] }}");
+    let policy = PolicyDocument::parse_and_compile(&text, &PolicyContext::new());
+    let policy = Arc::new(policy.expect("legal"));
+    balancer.set_policy(Arc::clone(&policy));
+    settle().await;
+    call_of(balancer, &policy);
+    policy
+}
+
+fn call_of(balancer: &Balancer, policy: &CompiledPolicy) {
+    let mut call = balancer.observe_call().expect("observed");
+    let decision = balancer.pick(&PickRequest::new()).expect("an owner");
+    call.decided(&decision, policy.labels().next());
+    call.end(CallOutcome::Success, None);
+}
+
+fn calls_of(metrics: &Metrics, rule: &str) -> Option<f64> {
+    let name = format!(
+        "ringfence_requests_total{{outcome=\"success\",pool=\"{rule}/0\",service=\"order\"}}"
+    );
+    series(&metrics.render()).get(&name).copied()
+}
+
+/// A balancer that ends tells nothing of its labels.
+#[tokio::test(start_paused = true)]
+async fn a_balancer_that_ends_keeps_no_series_of_its_rules() {
+    let metrics = Metrics::new();
+    let (registry, one) = fleet(&metrics).await;
+    let carts = follow(&one, "carts").await;
+    let (other, _) = with_rule(&registry, &metrics, "carts").await;
+    assert_eq!(calls_of(&metrics, "carts"), Some(2.0));
+    drop(one);
+    settle().await;
+    assert_eq!(
+        calls_of(&metrics, "carts"),
+        Some(2.0),
+        "the other one has it"
+    );
+    call_of(&other, &carts);
+    assert_eq!(calls_of(&metrics, "carts"), Some(3.0), "it never falls");
+    follow(&other, "orders").await;
+    assert_eq!(calls_of(&metrics, "carts"), None);
+    assert_eq!(calls_of(&metrics, "orders"), Some(1.0));
+}
+
+/// A program that builds a balancer anew for each policy, beside one that lasts, and is seldom scraped.
+#[tokio::test(start_paused = true)]
+async fn balancers_that_come_and_go_make_no_series() {
+    let metrics = Metrics::new();
+    let (registry, lasting) = fleet(&metrics).await;
+    let stays = follow(&lasting, "stays").await;
+    let mut before = None;
+    for n in 0..400 {
+        let (_balancer, _) = with_rule(&registry, &metrics, &format!("rule-{n}")).await;
+        if n % 100 == 0 {
+            let now = series(&metrics.render());
+            let of_rules = |name: &&String| name.contains("pool=\"rule-");
+            let own = now.keys().filter(of_rules).count();
+            assert_eq!(*before.get_or_insert(own), own);
+            assert!(own > 0);
+        }
+    }
+    settle().await;
+    call_of(&lasting, &stays);
+    assert_eq!(calls_of(&metrics, "stays"), Some(2.0));
+    assert!(!metrics.render().contains("rule-"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, time::Duration};
 
 use ringfence_balancer::{Balancer, CallOutcome, FailureKind, Outcome, OutlierConfig, PickRequest};
 use ringfence_core::Instance;
-use ringfence_discovery::{ErrorKind, MemoryRegistry, StaticDocument};
+use ringfence_discovery::{ErrorKind, MemoryRegistry};
 use ringfence_metrics::Metrics;
 use ringfence_policy::PolicyContext;
-use ringfence_testkit::ScriptedDiscovery;
+use ringfence_testkit::{ScriptedDiscovery, ScriptedDocument};
 use tokio::time::sleep;
 
 use crate::support::*;
@@ -169,7 +169,7 @@ async fn each_instance_is_in_one_state() {
     // One that came back is usable, and on trial.
     sleep(Duration::from_secs(35)).await;
     let now = series(&metrics.render());
-    let reduced = now["ringfence_ring_instances_reduced{service=\"order\",why=\"on_trial\"}"];
+    let reduced = now["ringfence_ring_instances_reduced{reason=\"on_trial\",service=\"order\"}"];
     assert_eq!((reduced, instances(&now)), (1.0, 10.0));
     let usable = now["ringfence_ring_instances{service=\"order\",state=\"usable\"}"];
     assert_eq!(usable, 6.0);
@@ -198,22 +198,37 @@ async fn calls_at_instances_that_left_are_in_flight() {
     assert_eq!(in_flight(), (0.0, 0.0));
 }
 
-/// A document that is no policy is a policy that failed, for alerts as for people.
+/// A document that is no policy is a policy that failed, for alerts as for people, and one that stands until it is mended.
 #[tokio::test(start_paused = true)]
-async fn documents_that_are_no_policy_are_counted() {
+async fn documents_that_are_no_policy_are_counted_and_told_until_they_are_mended() {
     let metrics = Metrics::new();
     let registry = MemoryRegistry::new();
     registry.replace("order", (0..3).map(instance));
-    let document = StaticDocument::new("{ ringfence: 1, rulez: [] }");
+    let document = ScriptedDocument::new();
+    document.put("{ ringfence: 1, rulez: [] }");
     let balancer = Balancer::builder(registry, "order")
-        .with_policy_source(document, PolicyContext::new())
+        .with_policy_source(document.clone(), PolicyContext::new())
         .with_observer(metrics.clone());
     let _balancer = balancer.build_ready().await.expect("ready");
-    let now = series(&metrics.render());
-    let of = |outcome: &str| {
-        now[&format!("ringfence_policies_total{{outcome=\"{outcome}\",service=\"order\"}}")]
+    let told = || {
+        let now = series(&metrics.render());
+        let of = |outcome: &str| {
+            now[&format!("ringfence_policies_total{{outcome=\"{outcome}\",service=\"order\"}}")]
+        };
+        let fault = now["ringfence_policy_source_fault{service=\"order\"}"];
+        (of("applied"), of("failed"), fault)
     };
-    assert_eq!((of("applied"), of("failed")), (0.0, 1.0));
+    assert_eq!(told(), (0.0, 1.0, 1.0));
+    sleep(Duration::from_secs(3_600)).await;
+    assert_eq!(told(), (0.0, 1.0, 1.0), "it lasts");
+    document.put("{ ringfence: 1, rules: [{ name: carts }] }");
+    for _ in 0..100 {
+        sleep(Duration::from_secs(1)).await;
+        if told().0 > 0.0 {
+            break;
+        }
+    }
+    assert_eq!(told(), (1.0, 1.0, 0.0));
 }
 
 #[tokio::test(start_paused = true)]

@@ -100,6 +100,29 @@ pub enum MissingKey {
     Reject,
 }
 
+impl MissingKey {
+    /// All of them, the default first.
+    pub const ALL: [Self; 5] = [
+        Self::P2c,
+        Self::LeastRequest,
+        Self::RoundRobin,
+        Self::Random,
+        Self::Reject,
+    ];
+
+    /// Its word in a document.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::P2c => "p2c",
+            Self::LeastRequest => "least_request",
+            Self::RoundRobin => "round_robin",
+            Self::Random => "random",
+            Self::Reject => "reject",
+        }
+    }
+}
+
 /// Bounds of the requests of a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -85,6 +85,15 @@ impl fmt::Display for Explanation {
 }
 
 impl Explanation {
+    /// Where the rule has its keys from, as a sentence: "the rule `carts` takes its key from header x-user".
+    #[must_use]
+    pub fn where_its_key_is(&self) -> String {
+        let sources = self.sources.iter().map(|source| &*source.source);
+        let sources = sources.collect::<Vec<_>>().join(", ");
+        let rule = &self.rule;
+        format!("the rule `{rule}` takes its key from {sources}")
+    }
+
     fn is_by_policy(&self) -> bool {
         !self.policy.is_empty() && !self.is_off
     }

@@ -88,7 +88,7 @@ function makeRow(id) {
 function termOf(row) {
   if (!row.ejection) return "";
   const { cause, seconds_left: left, times } = row.ejection;
-  return `${cause}${times > 1 ? `, ${count(times)} times in a row` : ""}; ${left > 0 ? `back in ${count(left)} s at the latest` : "about to come back"}`;
+  return `${cause.replaceAll("_", " ")}${times > 1 ? `, ${count(times)} times in a row` : ""}; ${left > 0 ? `back in ${count(left)} s at the latest` : "about to come back"}`;
 }
 function showRow(parts, row, scale) {
   const out = !takesRequests(row);

@@ -28,9 +28,14 @@ function show() {
 function showPolicyFault(policy) {
   const source = policy && policy.source;
   const stays = policy && policy.fingerprint ? "The policy before it stays in force." : "No policy is in force.";
-  const what = source && (source.fault ? `The newest policy is not used: ${source.fault.text}` : source.read_error && `The policy cannot be read: ${source.read_error}`);
+  const what = source && (source.fault ? `The newest policy is not used: ${faultOf(source.fault)}` : source.read_error && `The policy cannot be read: ${source.read_error}`);
   setText($("policy-fault"), what ? `${what} (${placeOf(source)}). ${stays}` : "");
   $("policy-fault").hidden = !what;
+}
+function faultOf(fault) {
+  if (fault.text) return fault.text;
+  const place = [fault.path, fault.line && `line ${fault.line}`].filter(Boolean).join(", ");
+  return `${place || "it is wrong"}; why is in the program's log, and in Status::policy_source`;
 }
 const placeOf = (source) => [source.name, source.document].filter(Boolean).join(" ");
 function showServices(state) {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ringfence_balancer::{
     Balancer, BalancerConfig, CallOutcome, Change, DecisionSample, HotKeysConfig, PickRequest,
+    SlowStartConfig,
 };
 use ringfence_core::{Absence, EjectionCause, KeyHash};
 use tokio::time::{Instant, sleep};
@@ -48,6 +49,35 @@ async fn instances_have_their_load_their_failures_and_why_they_are_out() {
     );
     drop(running);
     assert_eq!(balancer.instances()[1].in_flight, 0);
+}
+
+/// One that is switched off has nothing on the ring, and does not start.
+#[tokio::test(start_paused = true)]
+async fn what_takes_no_traffic_does_not_start_slowly() {
+    let slow_start = SlowStartConfig::default().with_window(Duration::from_secs(100));
+    let config = BalancerConfig::default().with_slow_start(slow_start.expect("in range"));
+    let registry = registry((0..3).map(instance));
+    let balancer = balancer(&registry, config).await;
+    registry
+        .set_enabled(service(), "i1", false)
+        .expect("it is there");
+    registry.register(service(), instance(9));
+    merged().await;
+    let starting = || {
+        let statuses = balancer.instances();
+        let starting = statuses.iter().filter(|status| status.starting_slowly);
+        starting
+            .map(|status| status.instance.id().to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(starting(), ["i9"]);
+    assert_eq!(balancer.status().starting_slowly, 1);
+    // Nor while it is new.
+    registry
+        .set_enabled(service(), "i9", false)
+        .expect("it is there");
+    merged().await;
+    assert!(starting().is_empty());
 }
 
 /// Who asks why an instance is out wants to know until when, too.

@@ -1,6 +1,6 @@
 //! What was said of the request and decides nothing.
 
-use ringfence_policy::{CompiledPolicy, Explanation, KeyFrom, KeySource};
+use ringfence_policy::{CompiledPolicy, Explanation, KeyFrom, KeySource, SampleRequest};
 
 use crate::args::ExplainArgs;
 
@@ -24,12 +24,13 @@ pub(super) fn unread(
 
 /// Keys and tags of the program are all that counts then.
 fn without_policy(args: &ExplainArgs, why: &str) -> Vec<String> {
+    let usual = SampleRequest::default();
     let given = [
         ("--header", !args.headers.is_empty()),
         ("--claim", !args.claims.is_empty()),
         ("--peer", args.peer.is_some()),
-        ("--path", args.path != "/"),
-        ("--method", args.method != "GET"),
+        ("--path", args.path != usual.path),
+        ("--method", args.method != usual.method),
         ("--gray", args.gray.is_some()),
     ];
     let given = given.into_iter().filter(|(_, is_given)| *is_given);
@@ -62,12 +63,7 @@ fn of_keys(args: &ExplainArgs, policy: &CompiledPolicy, told: &Explanation) -> V
             let source = &key.source;
             format!("{option} is not read: {source} has a key, and comes before it")
         }
-        _ => {
-            let places = told.sources.iter().map(|source| &*source.source);
-            let places = places.collect::<Vec<_>>().join(", ");
-            let rule = &told.rule;
-            format!("{option} is not read: the rule `{rule}` takes its key from {places}")
-        }
+        _ => format!("{option} is not read: {}", told.where_its_key_is()),
     });
     told.collect()
 }

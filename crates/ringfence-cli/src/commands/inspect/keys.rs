@@ -125,7 +125,7 @@ impl Counts {
     /// Whether no key took the place of another: from the first time on, one that did is counted.
     fn is_exact(&self) -> bool {
         let took_over = |hot: &HotKey<_>| hot.at_least < hot.share;
-        self.total > 0 && !self.sketch.hottest(COUNTED).iter().any(took_over)
+        !self.sketch.hottest(COUNTED).iter().any(took_over)
     }
 
     fn times(&self, share: f64) -> u64 {
@@ -174,5 +174,11 @@ mod tests {
             [(b"a".as_slice().into(), 3), (b"b".as_slice().into(), 2)]
         );
         assert!(counts.is_exact());
+    }
+
+    #[test]
+    fn no_keys_are_counted_exactly() {
+        let counts = Counts::new().unwrap();
+        assert!(counts.most(2).is_empty() && counts.is_exact());
     }
 }

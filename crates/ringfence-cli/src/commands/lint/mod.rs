@@ -3,7 +3,6 @@
 mod findings;
 mod settings;
 mod values;
-mod words;
 
 use std::{io::Write, process::ExitCode, sync::Arc};
 

@@ -2,7 +2,7 @@
 
 use std::{fmt::Debug, str::FromStr, time::Duration};
 
-use ringfence_core::ConfigError;
+use ringfence_core::{ConfigError, did_you_mean};
 
 pub(super) fn told<T>(set: Result<T, ConfigError>) -> Result<T, String> {
     set.map_err(|error| error.to_string())
@@ -83,6 +83,18 @@ pub(super) fn switch(text: &str) -> Result<bool, String> {
         _ if is_off(text) => Ok(false),
         _ => Err(format!("`{text}` is neither on nor off")),
     }
+}
+
+/// The value of all that has this word.
+pub(super) fn word<T: Copy>(
+    text: &str,
+    all: &[T],
+    as_str: fn(T) -> &'static str,
+) -> Result<T, String> {
+    let found = all.iter().find(|value| as_str(**value) == text);
+    let words = all.iter().map(|value| as_str(*value));
+    let fault = || format!("no such value `{text}`{}", did_you_mean(text, words));
+    found.copied().ok_or_else(fault)
 }
 
 /// A number with `ms`, `s`, `m` or `h`.

@@ -153,3 +153,17 @@ fn shares_are_exact_and_only_grow() {
         assert!(Percent::try_from(wrong).is_err(), "{wrong}");
     }
 }
+
+#[test]
+fn each_way_without_a_key_has_the_word_of_documents() {
+    for way in MissingKey::ALL {
+        assert_eq!(serde_json::to_value(way).unwrap(), way.as_str());
+    }
+    assert_eq!(MissingKey::ALL.first(), Some(&MissingKey::default()));
+    // A way that is left out of the list is refused by its name.
+    let text = "{ ringfence: 1, rules: [{ name: a, missing_key: nobody }] }";
+    let told = PolicyDocument::parse(text).unwrap_err().to_string();
+    for way in MissingKey::ALL {
+        assert!(told.contains(way.as_str()), "{told}");
+    }
+}

@@ -1,10 +1,10 @@
 //! Which settings there are.
 
+use ringfence_balancer::StartPolicy;
+use ringfence_policy::MissingKey;
+
 use super::{
-    super::{
-        values::{duration, is_off, number, ranged, shown, told, truth},
-        words::{word, word_of},
-    },
+    super::values::{duration, is_off, number, ranged, shown, told, truth, word},
     draft::{Draft, FAILURE_PERCENTAGE, FLAP_DAMPING, HEALTH_CHECK, HOT_KEYS, SUCCESS_RATE},
 };
 
@@ -171,18 +171,26 @@ const OTHERS: &[Setting] = &[
     Setting {
         name: "missing_key",
         set: |draft, text| {
-            draft.config = draft.config.clone().with_missing_key(word(text)?);
+            draft.config = draft.config.clone().with_missing_key(word(
+                text,
+                &MissingKey::ALL,
+                MissingKey::as_str,
+            )?);
             Ok(())
         },
-        get: |draft| word_of(draft.config.missing_key()),
+        get: |draft| draft.config.missing_key().as_str().to_owned(),
     },
     Setting {
         name: "start_policy",
         set: |draft, text| {
-            draft.config = draft.config.clone().with_start_policy(word(text)?);
+            draft.config = draft.config.clone().with_start_policy(word(
+                text,
+                &StartPolicy::ALL,
+                StartPolicy::as_str,
+            )?);
             Ok(())
         },
-        get: |draft| word_of(draft.config.start_policy()),
+        get: |draft| draft.config.start_policy().as_str().to_owned(),
     },
     Setting {
         name: "hash_balance_factor",
