@@ -4,21 +4,6 @@ use std::{collections::BTreeSet, env, path::Path, process::Command};
 
 use crate::support::*;
 
-const COMMANDS: [&str; 12] = [
-    "watch",
-    "inspect",
-    "explain",
-    "route",
-    "plan",
-    "simulate",
-    "report",
-    "lint",
-    "dump",
-    "diff",
-    "completions",
-    "man",
-];
-
 /// The examples of a command, which its help wraps.
 fn examples(help: &str) -> Vec<String> {
     let (_, lines) = help.split_once("Examples:\n").expect("examples");

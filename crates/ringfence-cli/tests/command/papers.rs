@@ -4,21 +4,6 @@ use std::process::{Command, Stdio};
 
 use crate::support::*;
 
-const COMMANDS: [&str; 12] = [
-    "completions",
-    "diff",
-    "dump",
-    "explain",
-    "inspect",
-    "lint",
-    "man",
-    "plan",
-    "report",
-    "route",
-    "simulate",
-    "watch",
-];
-
 #[test]
 fn completions_know_every_command() {
     let folder = Folder::new();

@@ -125,6 +125,22 @@ fn fed(mut child: Child, input: &[u8]) -> Ran {
     Ran::of(child.wait_with_output().expect("it ends"))
 }
 
+/// All commands.
+pub(crate) const COMMANDS: [&str; 12] = [
+    "watch",
+    "inspect",
+    "explain",
+    "route",
+    "plan",
+    "simulate",
+    "report",
+    "lint",
+    "dump",
+    "diff",
+    "completions",
+    "man",
+];
+
 /// What a service is like that is looked at in every way.
 pub(crate) const SHOP: &str = "services:
   cart:

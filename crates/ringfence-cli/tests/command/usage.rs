@@ -146,20 +146,7 @@ fn files_that_cannot_be_read_are_named() {
 fn help_has_examples_and_a_wrong_usage_is_told() {
     let folder = Folder::new();
     assert!(folder.run("--version").done().starts_with("ringfence 0."));
-    for command in [
-        "watch",
-        "inspect",
-        "explain",
-        "route",
-        "plan",
-        "simulate",
-        "report",
-        "lint",
-        "dump",
-        "diff",
-        "completions",
-        "man",
-    ] {
+    for command in COMMANDS {
         let help = folder.run(&format!("{command} --help")).done();
         assert!(
             help.contains(&format!("Examples:\n  ringfence {command} ")),
