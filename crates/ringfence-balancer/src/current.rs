@@ -79,18 +79,6 @@ impl<'a> Current<'a> {
         pick::pick(self.shared, self.published, request)
     }
 
-    /// [`pick`](Self::pick) into the place where the decision is to stay, which saves moving it. After an error the place is as before.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn pick_into(
-        &self,
-        request: &PickRequest<'_>,
-        decision: &mut Option<Decision>,
-    ) -> Result<(), PickError> {
-        pick::pick_into(self.shared, self.published, request, decision)
-    }
-
     /// Chooses the candidates of a request as its evaluation by this state's policy says: no more than `max_candidates`, and
     /// no more than its rule allows.
     ///

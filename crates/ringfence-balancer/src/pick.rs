@@ -40,22 +40,6 @@ pub(crate) fn pick(
     decision
 }
 
-/// The same, where the decision is to stay: moving it is a good part of what it costs.
-pub(crate) fn pick_into(
-    shared: &Shared,
-    published: &Published,
-    request: &PickRequest<'_>,
-    into: &mut Option<Decision>,
-) -> Result<(), PickError> {
-    let number = shared.counters.picks.increment();
-    let route = route(shared, published, request);
-    let decision = into.insert(choose(shared, published, request, &route)?);
-    if HotKeySampler::is_due(number) {
-        note_key(shared, decision);
-    }
-    Ok(())
-}
-
 #[cold]
 fn note_key(shared: &Shared, decision: &Decision) {
     if let (Some(hot_keys), Some(hash)) = (&shared.hot_keys, decision.key_hash) {
@@ -124,8 +108,7 @@ fn unprepared<'a, T: TagValues + ?Sized>(
     Found::Now(Box::new(route))
 }
 
-// Twice in the program, because a call of it would move what it returns.
-#[inline(always)]
+#[inline]
 fn choose(
     shared: &Shared,
     published: &Published,

@@ -47,8 +47,8 @@ pub(super) fn decide<S>(
             let observed = observed.map(Box::new);
             return Ok(Way::Untouched(Untouched { service, observed }));
         }
-        by_baseline(settings, current, head, trail, decision)?;
-        if let (Some(suggestion), Some(by)) = (observed, decision) {
+        let by = decision.insert(by_baseline(settings, current, head, trail)?);
+        if let Some(suggestion) = observed {
             let actual = by.instance().id().as_str();
             settings.balancer.observed(&suggestion, Some(actual));
         }
@@ -118,16 +118,15 @@ fn by_baseline(
     current: Current<'_>,
     head: &Parts,
     trail: &mut Trail,
-    decision: &mut Option<Decision>,
-) -> Result<(), PickError> {
+) -> Result<Decision, PickError> {
     let request = PickRequest::new().with_max_candidates(settings.max_candidates());
     let missing_key = match settings.baseline.kind {
-        Kind::Routing => return by_routing(settings, current, head, request, trail, decision),
+        Kind::Routing => return by_routing(settings, current, head, request, trail),
         Kind::RoundRobin => MissingKey::RoundRobin,
         Kind::LeastRequest => MissingKey::LeastRequest,
         Kind::P2c | Kind::Untouched => MissingKey::P2c,
     };
-    current.pick_into(&request.with_missing_key(missing_key), decision)
+    current.pick(&request.with_missing_key(missing_key))
 }
 
 fn by_routing(
@@ -136,8 +135,7 @@ fn by_routing(
     head: &Parts,
     request: PickRequest<'_>,
     trail: &mut Trail,
-    decision: &mut Option<Decision>,
-) -> Result<(), PickError> {
+) -> Result<Decision, PickError> {
     let longest = settings.balancer.config().max_key_len();
     let key = key::find(&settings.keys, head, longest);
     let mut request = request;
@@ -160,5 +158,5 @@ fn by_routing(
     if !is_only_key && let Some(tags) = head.extensions.get::<RequestTags>() {
         request = request.with_tags(tags);
     }
-    current.pick_into(&request.with_first_candidate_only(), decision)
+    current.pick(&request.with_first_candidate_only())
 }
