@@ -92,6 +92,13 @@ impl KeySource {
                 let RoutingKey(key) = head.extensions.get()?;
                 Some(Key::Borrowed(key))
             }
+            _ => self.read_elsewhere(head),
+        }
+    }
+
+    fn read_elsewhere<'a>(&self, head: &'a Parts) -> Option<Key<'a>> {
+        match &self.kind {
+            Kind::Extension => None,
             Kind::Header(name) => head
                 .headers
                 .get(name)

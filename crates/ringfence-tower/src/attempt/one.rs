@@ -26,8 +26,8 @@ pub(super) struct Begun {
     pub(super) limit: Option<Instant>,
     /// Whether the call ends at the limit.
     ends_call: bool,
-    at: Instant,
-    connections: Option<Connections>,
+    /// What was known of the connections, and when that was.
+    before: Option<(Connections, Instant)>,
 }
 
 /// Within this time an instance tells that the connection which a request went out on was closed before.
@@ -65,16 +65,19 @@ impl<S> Call<S> {
 
     /// An attempt begins, which keeps to the `end` of the call if nothing else does.
     pub(super) fn begun(&self, trail: &Trail, end: Option<Instant>) -> Begun {
-        let now = trail.begun(self.is_delayed).unwrap_or_else(Instant::now);
         let timeout = self.settings.retry.per_try_timeout();
-        let limit = timeout.and_then(|timeout| now.checked_add(timeout));
+        let limit = timeout.and_then(|timeout| self.now(trail).checked_add(timeout));
         let ends_call = end.is_some_and(|end| limit.is_none_or(|limit| end <= limit));
         Begun {
             limit: if ends_call { end } else { limit },
             ends_call,
-            at: now,
-            connections: None,
+            before: None,
         }
+    }
+
+    /// When an attempt begins. To look at the clock costs as much as to find the instance: it is left out where nobody needs it.
+    fn now(&self, trail: &Trail) -> Instant {
+        trail.begun(self.is_delayed).unwrap_or_else(Instant::now)
     }
 
     /// The service of the instance.
@@ -84,7 +87,7 @@ impl<S> Call<S> {
     {
         let target = self.target(trail)?;
         let (service, connections) = self.transport.open(&target).map_err(Failed::Rejected)?;
-        begun.connections = connections;
+        begun.before = connections.map(|connections| (connections, self.now(trail)));
         Ok(service)
     }
 
@@ -94,26 +97,33 @@ impl<S> Call<S> {
     }
 
     /// Whether the request may be handed to the client, which says that it is `ready`, or has not until the time was over.
+    #[inline]
     pub(super) fn may_send(
         &self,
         ready: Option<Result<(), BoxError>>,
         begun: &Begun,
     ) -> Result<(), Failed> {
         match ready {
-            Some(Ok(())) => {}
+            // A permit that comes with the deadline would start what cannot finish.
+            Some(Ok(())) if !self.is_late() => Ok(()),
+            ready => Err(self.not_ready(ready, begun)),
+        }
+    }
+
+    #[cold]
+    fn not_ready(&self, ready: Option<Result<(), BoxError>>, begun: &Begun) -> Failed {
+        match ready {
+            Some(Ok(())) => {
+                let error = BoxError::from("the deadline passed before it was sent");
+                Failed::unsent(Failure::Local, error)
+            }
             Some(Err(error)) => {
                 let failure = self.settings.classifier.error(&*error);
-                return Err(Failed::unsent(failure, error));
+                Failed::unsent(failure, error)
             }
-            None if begun.ends_call => return Err(Failed::Late),
-            None => return Err(Failed::unsent(Failure::Unprocessed, self.timeout())),
+            None if begun.ends_call => Failed::Late,
+            None => Failed::unsent(Failure::Unprocessed, self.timeout()),
         }
-        // A permit that comes with the deadline would start what cannot finish.
-        if self.is_late() {
-            let error = BoxError::from("the deadline passed before it was sent");
-            return Err(Failed::unsent(Failure::Local, error));
-        }
-        Ok(())
     }
 
     /// Hands the request to the client, and the client's call to `sent`.
@@ -159,6 +169,7 @@ impl<S> Call<S> {
     }
 
     /// What the end of an attempt means.
+    #[inline]
     pub(super) fn judged<B>(
         &self,
         trail: &Trail,
@@ -169,37 +180,45 @@ impl<S> Call<S> {
         S: Transport<B>,
         B: RequestBody,
     {
-        let failed = match ended {
-            Some(Ok(response)) => return Ok(response),
-            None if begun.ends_call => return Err(Failed::Late),
-            Some(Err(error)) => {
-                let Some(candidate) = trail.candidate() else {
-                    return Err(gone());
-                };
-                Some(Failed::sent(
-                    &*self.settings.classifier,
-                    candidate.instance(),
-                    error.into(),
-                ))
-            }
-            None => None,
+        match ended {
+            Some(Ok(response)) => Ok(response),
+            Some(Err(error)) => Err(self.without_answer::<B>(trail, begun, Some(error.into()))),
+            None => Err(self.without_answer::<B>(trail, begun, None)),
+        }
+    }
+
+    /// The client failed, or its time was over.
+    #[cold]
+    fn without_answer<B>(&self, trail: &Trail, begun: &Begun, error: Option<BoxError>) -> Failed
+    where
+        S: Transport<B>,
+    {
+        let (classifier, Some(candidate)) = (&*self.settings.classifier, trail.candidate()) else {
+            return gone();
         };
-        let before = begun.connections;
-        let after = before.and_then(|_| self.transport.connections(&self.target(trail).ok()?));
-        let connections = before.zip(after);
-        Err(match failed {
+        let failed = error.map(|error| Failed::sent(classifier, candidate.instance(), error));
+        if failed.is_none() && begun.ends_call {
+            return Failed::Late;
+        }
+        let after = begun.before.and_then(|_| {
+            let target = self.target(trail).ok()?;
+            self.transport.connections(&target)
+        });
+        let known = begun.before.zip(after);
+        match failed {
             Some(failed)
-                if begun.at.elapsed() <= CLOSED_BEFORE
-                    && connections.is_some_and(|(before, after)| before.was_idle(after)) =>
+                if known.is_some_and(|((before, at), after)| {
+                    at.elapsed() <= CLOSED_BEFORE && before.was_idle(after)
+                }) =>
             {
                 failed.on_idle_connection()
             }
             Some(failed) => failed,
-            None if connections.is_none_or(|(before, after)| before.may_have_sent(after)) => {
+            None if known.is_none_or(|((before, _), after)| before.may_have_sent(after)) => {
                 Failed::timed_out(self.timeout())
             }
             None => Failed::unsent(Failure::Connect, self.timeout()),
-        })
+        }
     }
 }
 

@@ -47,7 +47,9 @@ impl<S> Call<S> {
             Chosen::Owner(owner) => {
                 let behind = owner.behind();
                 self.prepare(behind.is_any(), in_hand, trail);
-                trail.decided(owner.choice());
+                if trail.is_watched() {
+                    trail.decided(owner.choice());
+                }
                 trail.begin(owner.begin());
                 self.tried = 1;
                 *chosen = Chosen::Behind(behind);

@@ -78,6 +78,11 @@ impl Trail {
         self.label = self.watched.is_any().then(|| Arc::clone(label));
     }
 
+    /// Whether anybody watches the call.
+    pub(super) fn is_watched(&self) -> bool {
+        self.watched.is_any()
+    }
+
     /// What is told to those who watch the call.
     pub(super) fn watched(&mut self) -> Option<&mut Watched> {
         self.watched.is_any().then_some(&mut self.watched)
@@ -116,8 +121,11 @@ impl Trail {
         self.permit = Some(permit);
     }
 
+    #[inline]
     pub(super) fn begin(&mut self, attempt: InFlight) {
-        self.watched.attempt(attempt.instance());
+        if self.watched.is_any() {
+            self.watched.attempt(attempt.instance());
+        }
         self.running = Some(attempt);
         self.seen += u32::from(self.sent);
         self.sent = false;
