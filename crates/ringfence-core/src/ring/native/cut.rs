@@ -65,6 +65,9 @@ pub(super) fn kept_of(bucket: usize, low: u32) -> u64 {
 pub(super) struct Entry(u64);
 
 impl Entry {
+    /// Behind all points, and of no slot.
+    pub(super) const PADDING: Self = Self(u64::MAX);
+
     #[inline]
     pub(super) fn new(low: u32, slot: u32) -> Self {
         Self(u64::from(low) << 32 | u64::from(slot))

@@ -12,6 +12,7 @@ mod patch;
 mod place;
 mod points;
 mod probes;
+mod shard;
 mod shards;
 mod sort;
 #[cfg(test)]
@@ -91,10 +92,23 @@ impl NativeRing {
     #[inline]
     pub(super) fn owner(&self, key: KeyHash) -> Option<u32> {
         let position = key.get();
-        if self.probes.is_plain() {
-            let (_, point) = self.points.successor(position, &self.owners)?;
-            return self.owners.member(point.slot());
+        let slot = self.points.likely_slot(position);
+        let member = slot.and_then(|slot| self.owners.member(slot));
+        member.or_else(|| self.any_owner(position))
+    }
+
+    #[inline(never)]
+    fn any_owner(&self, position: u64) -> Option<u32> {
+        if !self.probes.is_plain() {
+            return self.probed_owner(position);
         }
+        let (_, point) = self.points.searched_successor(position, &self.owners)?;
+        self.owners.member(point.slot())
+    }
+
+    /// Apart, for what it needs of the stack would cost other keys more than the rest of their way.
+    #[inline(never)]
+    fn probed_owner(&self, position: u64) -> Option<u32> {
         let slot = self.probes.owner(position, &self.points, &self.owners)?;
         self.owners.member(slot)
     }

@@ -35,14 +35,18 @@ impl Probes {
     #[inline]
     pub(super) fn owner(self, key: u64, points: &Points, owners: &Owners) -> Option<u32> {
         let clear = match points {
-            Points::Flat(flat) => self.clearly_nearest(key, flat.cut, |probe| {
-                let (place, point) = flat.successor(probe, owners)?;
-                Some((flat.kept_at(place), point))
-            }),
-            Points::Sharded(shards) => self.clearly_nearest(key, shards.cut, |probe| {
-                let (place, point) = shards.successor(probe, owners)?;
-                Some((kept_of(place.bucket(), point.low()), point))
-            }),
+            Points::Flat(flat) | Points::ProbedFlat(flat) => {
+                self.clearly_nearest(key, flat.cut, |probe| {
+                    let (place, point) = flat.successor(probe, owners)?;
+                    Some((flat.kept_at(place), point))
+                })
+            }
+            Points::Sharded(shards) | Points::ProbedSharded(shards) => {
+                self.clearly_nearest(key, shards.cut, |probe| {
+                    let (place, point) = shards.successor(probe, owners)?;
+                    Some((kept_of(place.bucket(), point.low()), point))
+                })
+            }
         };
         clear.map_or_else(
             || self.exact_owner(key, points, owners),

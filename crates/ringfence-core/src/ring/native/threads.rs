@@ -7,17 +7,16 @@ use std::{
     io,
     ops::Range,
     panic::resume_unwind,
-    sync::{Arc, Mutex, MutexGuard, TryLockError},
+    sync::{Mutex, MutexGuard, TryLockError},
     thread::{self, Scope, ScopedJoinHandle},
 };
 
 use super::{
-    cut::{Cut, Entry},
+    cut::Cut,
     owners::Owners,
+    shard::Shard,
     sort::{Numbering, sort_into},
 };
-
-pub(super) type Shard = Arc<[Entry]>;
 
 /// Bits by which points are parted before each part, which then fits the processor's cache, is sorted.
 const PART_BITS: u32 = 8;
@@ -152,9 +151,9 @@ impl<'a> Job<'a> {
                 shards.push(if has_ties {
                     let mut points: Vec<_> = points.collect();
                     self.owners.settle_all(&mut points, self.cut, bucket);
-                    points.into()
+                    Shard::new(points.into_iter())
                 } else {
-                    points.collect()
+                    Shard::new(points)
                 });
             }
         }
