@@ -84,6 +84,32 @@ impl Entry {
         (self.0 >> 32) as u32
     }
 
+    /// From a position of the same bucket, not behind it.
+    #[inline]
+    pub(super) fn step_from(self, low: u32) -> Step {
+        Step(self.0.wrapping_sub(Self::first_at(low).0))
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half is wanted")]
+    pub(super) fn slot(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+/// How far a point is from a position, in kept bits, and the slot of its owner. Orders by distance first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Step(u64);
+
+impl Step {
+    pub(super) const FARTHEST: Self = Self(u64::MAX);
+
+    /// Distance in the least of the kept bits; with all bits it is less than one more or less.
+    #[inline]
+    pub(super) fn distance(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the lower half is wanted")]
     pub(super) fn slot(self) -> u32 {

@@ -97,20 +97,19 @@ impl NativeRing {
         member.or_else(|| self.any_owner(position))
     }
 
+    /// Apart, for what several probes need of the stack would cost other keys more than the rest of their way.
     #[inline(never)]
     fn any_owner(&self, position: u64) -> Option<u32> {
-        if !self.probes.is_plain() {
-            return self.probed_owner(position);
+        if self.probes.is_plain() {
+            return self.searched_owner(position);
         }
-        let (_, point) = self.points.searched_successor(position, &self.owners)?;
-        self.owners.member(point.slot())
+        self.probes.owner(position, &self.points, &self.owners)
     }
 
-    /// Apart, for what it needs of the stack would cost other keys more than the rest of their way.
     #[inline(never)]
-    fn probed_owner(&self, position: u64) -> Option<u32> {
-        let slot = self.probes.owner(position, &self.points, &self.owners)?;
-        self.owners.member(slot)
+    fn searched_owner(&self, position: u64) -> Option<u32> {
+        let (_, point) = self.points.searched_successor(position, &self.owners)?;
+        self.owners.member(point.slot())
     }
 
     #[inline]

@@ -1,6 +1,9 @@
 use std::{array::from_fn, hint::select_unpredictable, iter::repeat_n, sync::Arc};
 
-use super::{cut::Entry, patch::Change};
+use super::{
+    cut::{Entry, Step},
+    patch::Change,
+};
 
 /// The points of a shard in order, and where each part of it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +70,21 @@ impl Shard {
         let point = select_unpredictable(first < goal, second, first);
         let at = start + pair + usize::from(first < goal);
         (point.low() > low).then_some((at, point))
+    }
+
+    /// The step to the first point whose kept bits are at least these, or to the padding.
+    #[inline(always)]
+    pub(super) fn step(&self, low: u32) -> Step {
+        match self.find(low) {
+            Some((_, point)) => point.step_from(low),
+            None => self.searched_step(low),
+        }
+    }
+
+    #[inline(never)]
+    fn searched_step(&self, low: u32) -> Step {
+        let point = self.entries.get(self.search(low));
+        point.map_or(Step::FARTHEST, |point| point.step_from(low))
     }
 
     /// Place of the first point whose kept bits are at least these.

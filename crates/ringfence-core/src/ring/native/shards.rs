@@ -1,7 +1,7 @@
 //! A large ring: shards of points that a changed ring shares with the one before.
 
 use super::{
-    cut::{Cut, Entry, kept_of},
+    cut::{Cut, Entry, Step, kept_of},
     owners::Owners,
     patch::{Change, patch},
     place::{Place, exact_place},
@@ -71,6 +71,14 @@ impl Shards {
         let shard = self.shards.get(self.cut.bucket(position))?;
         let (_, point) = shard.find(self.cut.low(position))?;
         Some(point.slot())
+    }
+
+    /// The step to the first point at or after `position`. Where none of its shard is, that to the padding: slot of nobody, and
+    /// nearer than the point.
+    #[inline(always)]
+    pub(super) fn step(&self, position: u64) -> Step {
+        let shard = self.shards.get(self.cut.bucket(position));
+        shard.map_or(Step::FARTHEST, |shard| shard.step(self.cut.low(position)))
     }
 
     /// The first point at or after `position`, wrapping to the first.
