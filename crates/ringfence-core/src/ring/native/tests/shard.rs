@@ -26,7 +26,10 @@ fn check(points: &[Entry], shard: &Shard, low: u32) {
     assert_eq!(shard.search(low), from, "search for {low:#x}");
     let behind = points.get(from).copied().unwrap_or(Entry::PADDING);
     match shard.find(low) {
-        Some(found) => assert_eq!(found, (from, behind), "{low:#x}"),
+        Some(found) => {
+            assert_eq!(found, (from, behind), "{low:#x}");
+            assert!(behind.low() > low, "{low:#x} is left to a search");
+        }
         None => assert!(
             behind.low() == low || is_crowded(points, low),
             "{low:#x} is found at once"
