@@ -1,4 +1,4 @@
-use std::{array::from_fn, hint::select_unpredictable, iter::repeat_n, sync::Arc};
+use std::{array::from_fn, hint::select_unpredictable, sync::Arc};
 
 use super::{
     cut::{Entry, Step},
@@ -24,11 +24,9 @@ const PART_BITS: u32 = 4;
 const WINDOW: usize = 8;
 
 impl Shard {
-    /// The points must be in order.
-    pub(super) fn new(points: impl Iterator<Item = Entry>) -> Self {
-        let entries: Arc<[Entry]> = points.chain(repeat_n(Entry::PADDING, WINDOW)).collect();
-        let starts = starts(points_of(&entries));
-        Self { entries, starts }
+    /// Of points in order. `points` is taken for a place to work in.
+    pub(super) fn new(points: &mut Vec<Entry>) -> Self {
+        Self::with_starts(starts(points), points)
     }
 
     /// With other points, which `changes` lead to. `points` is taken for a place to work in.
@@ -39,6 +37,10 @@ impl Shard {
         } else {
             starts(points)
         };
+        Self::with_starts(starts, points)
+    }
+
+    fn with_starts(starts: [u8; PARTS], points: &mut Vec<Entry>) -> Self {
         points.extend_from_slice(&[Entry::PADDING; WINDOW]);
         let entries = points.as_slice().into();
         Self { entries, starts }
