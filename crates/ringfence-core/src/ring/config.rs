@@ -160,7 +160,9 @@ impl RingConfig {
     pub fn hash_key_salted<'k>(&self, key: &'k [u8], salt: u64) -> HashedKey<'k> {
         match self.algorithm {
             HashAlgorithm::Ring => HashedKey::new(KeyHash::of(key, self.seed ^ salt), key),
-            _ => hash_key_of_other(self, key, salt),
+            // The key itself must not be scored, as it knows of no salt.
+            HashAlgorithm::Rendezvous if salt != 0 => hash_key_of_other(self, key, salt).into(),
+            _ => HashedKey::new(hash_key_of_other(self, key, salt), key),
         }
     }
 }

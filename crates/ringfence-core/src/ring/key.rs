@@ -42,6 +42,10 @@ impl<'k> HashedKey<'k> {
         }
     }
 
+    pub(super) fn of_parts(hash: KeyHash, bytes: Option<&'k [u8]>) -> Self {
+        Self { hash, bytes }
+    }
+
     /// The hash.
     #[inline]
     #[must_use]
@@ -57,6 +61,7 @@ impl<'k> HashedKey<'k> {
     }
 
     /// The key itself; `None` of a mere hash.
+    #[inline]
     #[must_use]
     pub fn bytes(self) -> Option<&'k [u8]> {
         self.bytes

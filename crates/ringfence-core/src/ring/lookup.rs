@@ -1,13 +1,14 @@
-use super::{Engine, HashedKey, Ring, Walk};
+use super::{Engine, HashedKey, KeyHash, Ring, Walk, others::Other};
 
 impl Ring {
     /// The member that owns a key; `None` when no member has points.
     #[inline]
     #[must_use]
     pub fn owner<'a>(&'a self, key: impl Into<HashedKey<'a>>) -> Option<u32> {
+        let key = key.into();
         match &self.engine {
-            Engine::Native(ring) => ring.owner(key.into().hash()),
-            Engine::Other(other) => other.owner(key.into()),
+            Engine::Native(ring) => ring.owner(key.hash()),
+            Engine::Other(other) => owner_of_other(other, key.hash(), key.bytes()),
         }
     }
 
@@ -63,4 +64,10 @@ impl Ring {
                 .for_each(visit),
         }
     }
+}
+
+/// Takes a key in parts, which lie in registers: a whole one would be written to memory for each key of the own ring too.
+#[inline(never)]
+fn owner_of_other(other: &Other, hash: KeyHash, bytes: Option<&[u8]>) -> Option<u32> {
+    other.owner(HashedKey::of_parts(hash, bytes))
 }

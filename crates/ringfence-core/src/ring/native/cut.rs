@@ -65,6 +65,9 @@ pub(super) fn kept_of(bucket: usize, low: u32) -> u64 {
 pub(super) struct Entry(u64);
 
 impl Entry {
+    /// Behind all points, and of no slot.
+    pub(super) const PADDING: Self = Self(u64::MAX);
+
     #[inline]
     pub(super) fn new(low: u32, slot: u32) -> Self {
         Self(u64::from(low) << 32 | u64::from(slot))
@@ -78,6 +81,32 @@ impl Entry {
 
     #[inline]
     pub(super) fn low(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// From a position of the same bucket, not behind it.
+    #[inline]
+    pub(super) fn step_from(self, low: u32) -> Step {
+        Step(self.0.wrapping_sub(Self::first_at(low).0))
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half is wanted")]
+    pub(super) fn slot(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+/// How far a point is from a position, in kept bits, and the slot of its owner. Orders by distance first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Step(u64);
+
+impl Step {
+    pub(super) const FARTHEST: Self = Self(u64::MAX);
+
+    /// Distance in the least of the kept bits; with all bits it is less than one more or less.
+    #[inline]
+    pub(super) fn distance(self) -> u32 {
         (self.0 >> 32) as u32
     }
 

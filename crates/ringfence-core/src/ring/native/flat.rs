@@ -92,6 +92,16 @@ impl Flat {
         self.entries.iter().copied()
     }
 
+    /// Slot of the first point behind `position`, where that is found at once.
+    #[inline(always)]
+    pub(super) fn likely_slot(&self, position: u64) -> Option<u32> {
+        let (from, to) = self.ends(self.cut.bucket(position));
+        let low = self.cut.low(position);
+        let at = from + self.count_before(from, to, Entry::first_at(low));
+        let point = self.entries.get(at)?;
+        (point.low() != low).then_some(point.slot())
+    }
+
     /// The first point at or after `position`, wrapping to the first.
     #[inline(always)]
     pub(super) fn successor(&self, position: u64, owners: &Owners) -> Option<(Place, Entry)> {

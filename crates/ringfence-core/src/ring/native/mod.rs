@@ -12,6 +12,7 @@ mod patch;
 mod place;
 mod points;
 mod probes;
+mod shard;
 mod shards;
 mod sort;
 #[cfg(test)]
@@ -91,12 +92,24 @@ impl NativeRing {
     #[inline]
     pub(super) fn owner(&self, key: KeyHash) -> Option<u32> {
         let position = key.get();
+        let slot = self.points.likely_slot(position);
+        let member = slot.and_then(|slot| self.owners.member(slot));
+        member.or_else(|| self.any_owner(position))
+    }
+
+    /// Apart, for what several probes need of the stack would cost other keys more than the rest of their way.
+    #[inline(never)]
+    fn any_owner(&self, position: u64) -> Option<u32> {
         if self.probes.is_plain() {
-            let (_, point) = self.points.successor(position, &self.owners)?;
-            return self.owners.member(point.slot());
+            return self.searched_owner(position);
         }
-        let slot = self.probes.owner(position, &self.points, &self.owners)?;
-        self.owners.member(slot)
+        self.probes.owner(position, &self.points, &self.owners)
+    }
+
+    #[inline(never)]
+    fn searched_owner(&self, position: u64) -> Option<u32> {
+        let (_, point) = self.points.searched_successor(position, &self.owners)?;
+        self.owners.member(point.slot())
     }
 
     #[inline]

@@ -29,8 +29,12 @@ impl Change {
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "these bits are wanted")]
-    fn low(&self) -> u32 {
+    pub(super) fn low(&self) -> u32 {
         self.kept as u32
+    }
+
+    pub(super) fn is_added(&self) -> bool {
+        self.is_added
     }
 
     fn entry(&self) -> Entry {

@@ -14,6 +14,9 @@ use super::{
 pub(super) enum Points {
     Flat(Flat),
     Sharded(Shards),
+    /// Of keys with several probes: apart, so that a key with one asks only once what there is.
+    ProbedFlat(Flat),
+    ProbedSharded(Shards),
 }
 
 /// Most points of a flat ring: above, a sharded one is found faster, and far faster changed.
@@ -25,10 +28,11 @@ const FLAT_MOST_PROBED: usize = 1 << 9;
 impl Points {
     /// `len` is how many points the owners have.
     pub(super) fn build(owners: &Owners, len: usize, is_plain: bool) -> Self {
-        if len <= flat_most(is_plain) {
-            Self::Flat(Flat::build(owners, len))
-        } else {
-            Self::Sharded(Shards::build(owners, len))
+        match (len <= flat_most(is_plain), is_plain) {
+            (true, true) => Self::Flat(Flat::build(owners, len)),
+            (true, false) => Self::ProbedFlat(Flat::build(owners, len)),
+            (false, true) => Self::Sharded(Shards::build(owners, len)),
+            (false, false) => Self::ProbedSharded(Shards::build(owners, len)),
         }
     }
 
@@ -50,7 +54,11 @@ impl Points {
         changes.sort_unstable();
         Some(match self {
             Self::Flat(flat) => Self::Flat(flat.patched(&changes, owners)),
+            Self::ProbedFlat(flat) => Self::ProbedFlat(flat.patched(&changes, owners)),
             Self::Sharded(shards) => Self::Sharded(shards.patched(&changes, owners, len)),
+            Self::ProbedSharded(shards) => {
+                Self::ProbedSharded(shards.patched(&changes, owners, len))
+            }
         })
     }
 
@@ -60,8 +68,10 @@ impl Points {
         let buckets = self.cut().buckets();
         let flat_most = flat_most(is_plain);
         match self {
-            Self::Flat(_) => len <= flat_most && (buckets / 2..=buckets * 4).contains(&len),
-            Self::Sharded(_) => {
+            Self::Flat(_) | Self::ProbedFlat(_) => {
+                len <= flat_most && (buckets / 2..=buckets * 4).contains(&len)
+            }
+            Self::Sharded(_) | Self::ProbedSharded(_) => {
                 len > flat_most / 2 && (buckets * 40..=buckets * 200).contains(&len)
             }
         }
@@ -69,32 +79,63 @@ impl Points {
 
     pub(super) fn cut(&self) -> Cut {
         match self {
-            Self::Flat(flat) => flat.cut,
-            Self::Sharded(shards) => shards.cut,
+            Self::Flat(flat) | Self::ProbedFlat(flat) => flat.cut,
+            Self::Sharded(shards) | Self::ProbedSharded(shards) => shards.cut,
         }
     }
 
     pub(super) fn len(&self) -> usize {
         match self {
-            Self::Flat(flat) => flat.len(),
-            Self::Sharded(shards) => shards.len(),
+            Self::Flat(flat) | Self::ProbedFlat(flat) => flat.len(),
+            Self::Sharded(shards) | Self::ProbedSharded(shards) => shards.len(),
         }
     }
 
     /// Slots of all points, in order.
     pub(super) fn slots(&self) -> Vec<u32> {
         match self {
-            Self::Flat(flat) => flat.entries().map(Entry::slot).collect(),
-            Self::Sharded(shards) => shards.entries().map(Entry::slot).collect(),
+            Self::Flat(flat) | Self::ProbedFlat(flat) => flat.entries().map(Entry::slot).collect(),
+            Self::Sharded(shards) | Self::ProbedSharded(shards) => {
+                shards.entries().map(Entry::slot).collect()
+            }
         }
+    }
+
+    /// Slot of the owner of a key with one probe, where it is found at once; else `None` or one that nobody has.
+    #[inline(always)]
+    pub(super) fn likely_slot(&self, position: u64) -> Option<u32> {
+        // Large rings first, whose look-ups have the most to gain.
+        if let Self::Sharded(shards) = self {
+            return shards.likely_slot(position);
+        }
+        if let Self::Flat(flat) = self {
+            return flat.likely_slot(position);
+        }
+        None
     }
 
     /// The first point at or after `position`, wrapping to the first, and its slot; `None` when there is none.
     #[inline(always)]
     pub(super) fn successor(&self, position: u64, owners: &Owners) -> Option<(Place, Entry)> {
         match self {
-            Self::Flat(flat) => flat.successor(position, owners),
-            Self::Sharded(shards) => shards.successor(position, owners),
+            Self::Flat(flat) | Self::ProbedFlat(flat) => flat.successor(position, owners),
+            Self::Sharded(shards) | Self::ProbedSharded(shards) => {
+                shards.successor(position, owners)
+            }
+        }
+    }
+
+    /// The same where [`likely_slot`](Self::likely_slot) did not find it.
+    pub(super) fn searched_successor(
+        &self,
+        position: u64,
+        owners: &Owners,
+    ) -> Option<(Place, Entry)> {
+        match self {
+            Self::Flat(flat) | Self::ProbedFlat(flat) => flat.successor(position, owners),
+            Self::Sharded(shards) | Self::ProbedSharded(shards) => {
+                shards.searched_successor(position, owners)
+            }
         }
     }
 
@@ -102,8 +143,8 @@ impl Points {
     #[inline]
     pub(super) fn rest(&self, place: Place) -> &[Entry] {
         match self {
-            Self::Flat(flat) => flat.rest(place),
-            Self::Sharded(shards) => shards.rest(place),
+            Self::Flat(flat) | Self::ProbedFlat(flat) => flat.rest(place),
+            Self::Sharded(shards) | Self::ProbedSharded(shards) => shards.rest(place),
         }
     }
 
@@ -111,8 +152,8 @@ impl Points {
     #[inline]
     pub(super) fn behind(&self, bucket: usize) -> (usize, &[Entry]) {
         match self {
-            Self::Flat(flat) => (0, flat.all()),
-            Self::Sharded(shards) => shards.behind(bucket),
+            Self::Flat(flat) | Self::ProbedFlat(flat) => (0, flat.all()),
+            Self::Sharded(shards) | Self::ProbedSharded(shards) => shards.behind(bucket),
         }
     }
 
@@ -120,8 +161,8 @@ impl Points {
     #[inline]
     pub(super) fn following(&self, place: Place) -> Place {
         match self {
-            Self::Flat(flat) => flat.following(place),
-            Self::Sharded(shards) => shards.following(place),
+            Self::Flat(flat) | Self::ProbedFlat(flat) => flat.following(place),
+            Self::Sharded(shards) | Self::ProbedSharded(shards) => shards.following(place),
         }
     }
 
@@ -129,8 +170,8 @@ impl Points {
     #[inline]
     pub(super) fn slot(&self, place: Place) -> Option<u32> {
         let entry = match self {
-            Self::Flat(flat) => flat.entry(place),
-            Self::Sharded(shards) => shards.entry(place),
+            Self::Flat(flat) | Self::ProbedFlat(flat) => flat.entry(place),
+            Self::Sharded(shards) | Self::ProbedSharded(shards) => shards.entry(place),
         };
         entry.map(Entry::slot)
     }
@@ -140,8 +181,10 @@ impl Points {
     #[inline]
     pub(super) fn least_distance(&self, place: Place, position: u64) -> Option<u64> {
         let (kept, cut) = match self {
-            Self::Flat(flat) => (flat.kept_at(place), flat.cut),
-            Self::Sharded(shards) => (shards.kept_at(place), shards.cut),
+            Self::Flat(flat) | Self::ProbedFlat(flat) => (flat.kept_at(place), flat.cut),
+            Self::Sharded(shards) | Self::ProbedSharded(shards) => {
+                (shards.kept_at(place), shards.cut)
+            }
         };
         if kept == cut.kept(position) {
             return None;
@@ -154,8 +197,12 @@ impl Points {
     #[cold]
     pub(super) fn position(&self, place: Place, owners: &Owners) -> u64 {
         let ((bucket, points, at), kept_at, cut) = match self {
-            Self::Flat(flat) => (flat.bucket_at(place), flat.kept_at(place), flat.cut),
-            Self::Sharded(shards) => (shards.bucket_at(place), shards.kept_at(place), shards.cut),
+            Self::Flat(flat) | Self::ProbedFlat(flat) => {
+                (flat.bucket_at(place), flat.kept_at(place), flat.cut)
+            }
+            Self::Sharded(shards) | Self::ProbedSharded(shards) => {
+                (shards.bucket_at(place), shards.kept_at(place), shards.cut)
+            }
         };
         debug_assert_eq!(bucket as u64, kept_at >> u32::BITS);
         let (run, at) = run_at(points, at);

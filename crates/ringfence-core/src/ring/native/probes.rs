@@ -3,11 +3,13 @@
 //! Appleton and O'Reilly, "Multi-Probe Consistent Hashing", 2015, on a ring that has several points for each instance.
 
 use super::{
-    cut::{Cut, Entry, kept_of},
+    cut::{Entry, Step},
+    flat::Flat,
     layout::split_mix,
     owners::Owners,
     place::Place,
     points::Points,
+    shards::Shards,
 };
 use crate::ring::RingConfig;
 
@@ -31,52 +33,62 @@ impl Probes {
         self.0 <= 1
     }
 
-    /// Slot of the owner of a key.
+    /// Member that owns a key.
     #[inline]
     pub(super) fn owner(self, key: u64, points: &Points, owners: &Owners) -> Option<u32> {
         let clear = match points {
-            Points::Flat(flat) => self.clearly_nearest(key, flat.cut, |probe| {
-                let (place, point) = flat.successor(probe, owners)?;
-                Some((flat.kept_at(place), point))
-            }),
-            Points::Sharded(shards) => self.clearly_nearest(key, shards.cut, |probe| {
-                let (place, point) = shards.successor(probe, owners)?;
-                Some((kept_of(place.bucket(), point.low()), point))
-            }),
+            Points::Flat(flat) | Points::ProbedFlat(flat) => {
+                self.clearly_nearest(key, flat, owners)
+            }
+            Points::Sharded(shards) | Points::ProbedSharded(shards) => {
+                self.clearly_least_step(key, shards)
+            }
         };
-        clear.map_or_else(
-            || self.exact_owner(key, points, owners),
-            |point| Some(point.slot()),
-        )
+        match clear.and_then(|slot| owners.member(slot)) {
+            Some(member) => Some(member),
+            None => owners.member(self.searched_owner(key, points, owners)?),
+        }
     }
 
-    /// The point that is nearest whatever the bits are that are not kept. `find` gives the kept bits of the first point behind a
-    /// probe. The processor looks for several at a time, as no search waits for another.
+    /// Slot of the point that is nearest whatever the bits are that are not kept; one of nobody where that point is in another
+    /// shard than its probe. The processor looks for several at a time, as no search waits for another.
     #[inline(always)]
-    fn clearly_nearest(
-        self,
-        key: u64,
-        cut: Cut,
-        find: impl Fn(u64) -> Option<(u64, Entry)>,
-    ) -> Option<Entry> {
+    fn clearly_least_step(self, key: u64, shards: &Shards) -> Option<u32> {
+        let (mut least, mut second) = (Step::FARTHEST, Step::FARTHEST);
+        for number in 0..self.0 {
+            let step = shards.step(position(key, number));
+            second = second.min(least.max(step));
+            least = least.min(step);
+        }
+        // At no distance the point may lie before its probe.
+        let is_clear = least.distance() > 0 && second.distance() - least.distance() > 1;
+        is_clear.then_some(least.slot())
+    }
+
+    /// Slot of the point that is nearest whatever the bits are that are not kept.
+    #[inline(always)]
+    fn clearly_nearest(self, key: u64, flat: &Flat, owners: &Owners) -> Option<u32> {
+        let cut = flat.cut;
         let (mut nearest, mut is_clear) = (Entry::default(), true);
         let (mut least, mut second) = (u64::MAX, u64::MAX);
         for number in 0..self.0 {
             let probe = position(key, number);
-            let (kept, point) = find(probe)?;
+            let (place, point) = flat.successor(probe, owners)?;
+            let kept = flat.kept_at(place);
             let distance = (kept << cut.dropped_bits()).wrapping_sub(probe);
             is_clear &= kept != cut.kept(probe);
             second = second.min(least.max(distance));
             nearest = if distance < least { point } else { nearest };
             least = least.min(distance);
         }
-        (is_clear && second - least > cut.slack()).then_some(nearest)
+        (is_clear && second - least > cut.slack()).then_some(nearest.slot())
     }
 
     #[cold]
-    fn exact_owner(self, key: u64, points: &Points, owners: &Owners) -> Option<u32> {
+    #[inline(never)]
+    fn searched_owner(self, key: u64, points: &Points, owners: &Owners) -> Option<u32> {
         let places = self.places(key, points, owners);
-        points.slot(exactly_nearest(key, &places, points, owners))
+        points.slot(nearest(key, &places, points, owners))
     }
 
     /// The first point behind each probe.

@@ -1,24 +1,21 @@
 //! A large ring: shards of points that a changed ring shares with the one before.
 
 use super::{
-    cut::{Cut, Entry, kept_of},
+    cut::{Cut, Entry, Step, kept_of},
     owners::Owners,
     patch::{Change, patch},
     place::{Place, exact_place},
-    threads::{Shard, shards},
+    shard::Shard,
+    threads::shards,
 };
 
-/// 8 bytes a point, and 32 for each shard. A change copies the shards that it touches and the table of them.
+/// 8 bytes a point, and 112 for each shard. A change copies the shards that it touches and the table of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shards {
     pub(super) cut: Cut,
     shards: Box<[Shard]>,
     len: usize,
 }
-
-/// How many points are compared around the place where a position is to be expected. Of 100 points the middle one is five places
-/// beside it in the mean, so that seldom more are needed.
-const WINDOW: usize = 16;
 
 impl Shards {
     /// 64 to 128 points a shard.
@@ -43,8 +40,8 @@ impl Shards {
             let bucket = changes.first().map(|change| change.bucket());
             if let Some(shard) = bucket.and_then(|bucket| shards.get_mut(bucket)) {
                 points.clear();
-                patch(&mut points, shard, changes, owners, self.cut);
-                *shard = points.as_slice().into();
+                patch(&mut points, shard.points(), changes, owners, self.cut);
+                *shard = shard.patched(&mut points, changes);
             }
         }
         Self {
@@ -64,35 +61,51 @@ impl Shards {
     }
 
     pub(super) fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
-        self.shards.iter().flat_map(|shard| shard.iter().copied())
+        let shards = self.shards.iter();
+        shards.flat_map(|shard| shard.points().iter().copied())
+    }
+
+    /// Slot of the first point behind `position`, where that is found at once; else `None` or one that nobody has.
+    #[inline(always)]
+    pub(super) fn likely_slot(&self, position: u64) -> Option<u32> {
+        let shard = self.shards.get(self.cut.bucket(position))?;
+        let (_, point) = shard.find(self.cut.low(position))?;
+        Some(point.slot())
+    }
+
+    /// The step to the first point at or after `position`. Where none of its shard is, that to the padding: slot of nobody, and
+    /// nearer than the point.
+    #[inline(always)]
+    pub(super) fn step(&self, position: u64) -> Step {
+        let shard = self.shards.get(self.cut.bucket(position));
+        shard.map_or(Step::FARTHEST, |shard| shard.step(self.cut.low(position)))
     }
 
     /// The first point at or after `position`, wrapping to the first.
     #[inline(always)]
     pub(super) fn successor(&self, position: u64, owners: &Owners) -> Option<(Place, Entry)> {
         let bucket = self.cut.bucket(position);
-        let low = self.cut.low(position);
-        let shard = self.shard(bucket);
-        let at = first_from(shard, low);
-        match shard.get(at) {
-            Some(point) if point.low() != low => Some((Place::new(bucket, at), *point)),
-            Some(_) => self.exact_successor(bucket, at, position, owners),
-            None => self.first_behind(bucket),
+        match self.shards.get(bucket)?.find(self.cut.low(position)) {
+            Some((at, point)) if point != Entry::PADDING => Some((Place::new(bucket, at), point)),
+            Some(_) => self.first_behind(bucket),
+            None => self.searched_successor(position, owners),
         }
     }
 
-    /// Where all kept bits of the point at `at` are those of `position`.
-    #[cold]
-    fn exact_successor(
+    /// The same by a binary search.
+    #[inline(never)]
+    pub(super) fn searched_successor(
         &self,
-        bucket: usize,
-        at: usize,
         position: u64,
         owners: &Owners,
     ) -> Option<(Place, Entry)> {
-        let shard = self.shard(bucket);
-        let at = exact_place(shard, at, position, owners, self.cut);
-        let point = shard.get(at);
+        let bucket = self.cut.bucket(position);
+        let (shard, low) = (self.shards.get(bucket)?, self.cut.low(position));
+        let (points, mut at) = (shard.points(), shard.search(low));
+        if points.get(at).is_some_and(|point| point.low() == low) {
+            at = exact_place(points, at, position, owners, self.cut);
+        }
+        let point = points.get(at);
         let found = point.map(|point| (Place::new(bucket, at), *point));
         found.or_else(|| self.first_behind(bucket))
     }
@@ -114,7 +127,7 @@ impl Shards {
     #[inline]
     pub(super) fn behind(&self, bucket: usize) -> (usize, &[Entry]) {
         match self.shards.get(bucket + 1) {
-            Some(shard) if !shard.is_empty() => (bucket + 1, shard),
+            Some(shard) if !shard.points().is_empty() => (bucket + 1, shard.points()),
             _ => self.first_behind(bucket).map_or((0, &[]), |(place, _)| {
                 (place.bucket(), self.shard(place.bucket()))
             }),
@@ -145,49 +158,11 @@ impl Shards {
     fn first_behind(&self, bucket: usize) -> Option<(Place, Entry)> {
         let (before, behind) = self.shards.split_at_checked(bucket + 1)?;
         let mut numbered = (bucket + 1..).zip(behind).chain((0..).zip(before));
-        numbered.find_map(|(bucket, shard)| Some((Place::new(bucket, 0), *shard.first()?)))
+        numbered.find_map(|(bucket, shard)| Some((Place::new(bucket, 0), *shard.points().first()?)))
     }
 
     #[inline]
     fn shard(&self, bucket: usize) -> &[Entry] {
-        self.shards
-            .get(bucket)
-            .map(|shard| &**shard)
-            .unwrap_or_default()
+        self.shards.get(bucket).map_or(&[], Shard::points)
     }
-}
-
-/// Place of the first point of a shard whose kept bits are at least these.
-#[inline(always)]
-fn first_from(shard: &[Entry], low: u32) -> usize {
-    let goal = Entry::first_at(low);
-    if let Some(last) = shard.len().checked_sub(WINDOW) {
-        let expected = ((u64::from(low) * shard.len() as u64) >> u32::BITS) as usize;
-        let start = expected.saturating_sub(WINDOW / 2).min(last);
-        let window: Option<&[Entry; WINDOW]> = shard.get(start..).and_then(|w| w.first_chunk());
-        if let Some(window) = window {
-            // Both ends first: they may lie in two lines of the cache, which then are fetched together.
-            if (window[0] < goal) & (window[WINDOW - 1] >= goal) {
-                return start + count_before(window, goal);
-            }
-        }
-    }
-    search_before(shard, goal)
-}
-
-/// How many points are less, where the last one is not. A binary search whose steps are additions: the processor would guess branches wrong.
-#[inline(always)]
-fn count_before(window: &[Entry; WINDOW], goal: Entry) -> usize {
-    let mut before = 0;
-    for step in [WINDOW / 2, WINDOW / 4, WINDOW / 8, WINDOW / 16] {
-        let is_less = window[(before + step - 1) % WINDOW] < goal;
-        before += step * usize::from(is_less);
-    }
-    before
-}
-
-/// Where the window missed the place, as it does where points do not spread evenly, and before the first point and behind the last.
-#[cold]
-fn search_before(shard: &[Entry], goal: Entry) -> usize {
-    shard.partition_point(|point| *point < goal)
 }

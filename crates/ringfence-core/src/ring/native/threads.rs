@@ -7,17 +7,16 @@ use std::{
     io,
     ops::Range,
     panic::resume_unwind,
-    sync::{Arc, Mutex, MutexGuard, TryLockError},
+    sync::{Mutex, MutexGuard, TryLockError},
     thread::{self, Scope, ScopedJoinHandle},
 };
 
 use super::{
-    cut::{Cut, Entry},
+    cut::Cut,
     owners::Owners,
+    shard::Shard,
     sort::{Numbering, sort_into},
 };
-
-pub(super) type Shard = Arc<[Entry]>;
 
 /// Bits by which points are parted before each part, which then fits the processor's cache, is sorted.
 const PART_BITS: u32 = 8;
@@ -130,7 +129,7 @@ impl<'a> Job<'a> {
     fn shards(&self, parts: Range<usize>) -> Vec<Shard> {
         let mut shards = Vec::with_capacity(parts.len() << self.bucket_bits);
         let (numbers, ends) = self.numbers(&parts);
-        let (mut sorted, mut index) = (Vec::new(), Vec::new());
+        let (mut sorted, mut index, mut points) = (Vec::new(), Vec::new(), Vec::new());
         let mut from = 0;
         for (part, end) in parts.zip(ends) {
             let of_part = numbers.get(from..end as usize).unwrap_or_default();
@@ -148,14 +147,12 @@ impl<'a> Job<'a> {
                     .split_at_checked((end - start) as usize)
                     .unwrap_or_default();
                 (rest, start) = (further, *end);
-                let points = here.iter().map(|number| self.numbering.entry(*number));
-                shards.push(if has_ties {
-                    let mut points: Vec<_> = points.collect();
+                points.clear();
+                points.extend(here.iter().map(|number| self.numbering.entry(*number)));
+                if has_ties {
                     self.owners.settle_all(&mut points, self.cut, bucket);
-                    points.into()
-                } else {
-                    points.collect()
-                });
+                }
+                shards.push(Shard::new(&mut points));
             }
         }
         shards

@@ -1,17 +1,13 @@
 use xxhash_rust::{xxh3::xxh3_64_with_seed, xxh64::xxh64};
 
 use super::{ketama, slots};
-use crate::ring::{HashAlgorithm, HashedKey, KeyHash, RingConfig};
+use crate::ring::{HashAlgorithm, KeyHash, RingConfig};
 
 /// Hashes a key as the algorithm wants it.
 ///
 /// Hashes that take no seed, and that of rendezvous, which takes the key itself, are with a salt xxh3_64 of the same bytes, seeded with
 /// it: as far as the algorithm takes a number.
-pub(in crate::ring) fn hash_key<'k>(
-    config: &RingConfig,
-    key: &'k [u8],
-    salt: u64,
-) -> HashedKey<'k> {
+pub(in crate::ring) fn hash_key(config: &RingConfig, key: &[u8], salt: u64) -> KeyHash {
     let salted = |bytes| xxh3_64_with_seed(bytes, salt);
     let hash = match config.algorithm() {
         // The own ring's is hashed where its settings are.
@@ -23,10 +19,9 @@ pub(in crate::ring) fn hash_key<'k>(
         HashAlgorithm::Ketama(_) if salt == 0 => ketama::hash_key(key).into(),
         HashAlgorithm::Nginx(_) | HashAlgorithm::Ketama(_) => salted(key) >> 32,
         HashAlgorithm::Rendezvous if salt == 0 => xxh64(key, 0),
-        // The key itself must not be scored, as it knows of no salt.
-        HashAlgorithm::Rendezvous => return KeyHash::from_raw(salted(key)).into(),
+        HashAlgorithm::Rendezvous => salted(key),
         HashAlgorithm::Slots(_) if salt == 0 => slots::slot_of_key(key).into(),
         HashAlgorithm::Slots(_) => slots::slot_of_hash(salted(slots::tag_of(key))).into(),
     };
-    HashedKey::new(KeyHash::from_raw(hash), key)
+    KeyHash::from_raw(hash)
 }

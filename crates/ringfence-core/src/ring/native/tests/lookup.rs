@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{
     super::points::Points,
-    model::{BENDS, Model, bent, native, ring_of},
+    model::{BENDS, Model, bent, native, probe, ring_of},
     warp,
 };
 use crate::ring::RingConfig;
@@ -41,7 +41,25 @@ fn large_rings_of_all_shapes_find_what_a_scan_finds() {
         assert!(is_sharded, "{name}");
         let model = Model::of(&pool, &ring);
         model.check(&ring, &model.keys());
+        check(&[100; 12], &config(200, 3));
     });
+}
+
+/// Two probes of a key, of which each has points behind it that are as far but for the last bits.
+#[test]
+fn bits_that_are_not_kept_decide_between_probes() {
+    for key in (1..8u64).map(|n| n << 60 | n << 20) {
+        let probes = [probe(key, 0), probe(key, 1)];
+        for further in [1 << 20, 1 << 30, 1 << 30 | 1 << 26, 1 << 40] {
+            let near =
+                move |p: u64| probes[usize::from(p & 1 == 0)].wrapping_add(further + (p >> 52));
+            let _warped = warp::warp(near);
+            for points in [5, 200] {
+                let (pool, ring) = ring_of(&[100; 12], &config(points, 2).with_seed(key));
+                Model::of(&pool, &ring).check(&ring, &[key]);
+            }
+        }
+    }
 }
 
 /// A key that agrees with a point in all bits that are kept goes by those that are not.

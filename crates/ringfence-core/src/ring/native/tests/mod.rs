@@ -3,6 +3,7 @@
 mod lookup;
 mod model;
 mod probes;
+mod shard;
 mod threads;
 mod updates;
 pub(super) mod warp;

@@ -99,7 +99,7 @@ impl Model {
 }
 
 /// Probe `j` of a key, as the layout has it: output `j` of SplitMix64 seeded with the key's hash.
-fn probe(key: u64, j: u32) -> u64 {
+pub(super) fn probe(key: u64, j: u32) -> u64 {
     assert!((j as usize) < MOST);
     if j == 0 {
         return key;
