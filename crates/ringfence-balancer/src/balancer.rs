@@ -11,7 +11,7 @@ use ringfence_discovery::{Discovery, ServiceKey};
 use tokio::time::{Instant, timeout};
 
 use crate::{
-    BalancerBuilder, BalancerConfig, Candidate, ConfigFinding, Current, Decision,
+    BalancerBuilder, BalancerConfig, Behind, Candidate, ConfigFinding, Current, Decision,
     HealthCheckConfig, Permit, PickError, PickRequest, StartPolicy, Status, handle::TaskGuard,
     pick,
 };
@@ -174,45 +174,20 @@ impl Balancer {
         }
     }
 
-    /// Finds the candidates behind the first one, after a pick of the
-    /// [first one only](crate::PickRequest::with_first_candidate_only), up to the number that the pick asked for. They are those that
-    /// the latest view has for the key: the ones that the pick would have found, if no view came in between. Where that view has
-    /// instances that are ejected, they come last, as in a whole pick; of later stages there is none, and who is on trial has no slot
-    /// yet: ask [`Candidate::try_begin`]. An instance that came back under another id is not there twice. Where a new policy hashes
-    /// keys otherwise, they are instances that know nothing of the key, for the decision has its hash alone. During
-    /// [`shutdown_within`](Self::shutdown_within) it goes by the last view, after a shutdown there are none; a complete decision stays
-    /// as it is.
+    /// The candidates behind the [owner](crate::Owner) of a key, which is the first of them, up to the number that was asked for. They
+    /// are those that the latest view has for the key: the ones that a pick would have found, if no view came in between. Where that view
+    /// has instances that are ejected, they come last, as in a pick; of later stages there is none, and who is on trial has no slot yet: ask
+    /// [`Candidate::try_begin`]. An owner that came back under another id is not there twice. Where a new policy hashes keys otherwise,
+    /// they are instances that know nothing of the key, for its hash alone is known. During [`shutdown_within`](Self::shutdown_within) it
+    /// goes by the last view; after a shutdown, and where nobody serves any more, it is `None`.
     ///
-    /// ```
-    /// use ringfence_balancer::{Balancer, PickRequest};
-    /// use ringfence_core::Instance;
-    /// use ringfence_discovery::StaticDiscovery;
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let instances = [
-    ///     Instance::builder("a", "10.0.0.1:80").build()?,
-    ///     Instance::builder("b", "10.0.0.2:80").build()?,
-    /// ];
-    /// let source = StaticDiscovery::new().with_service("order", instances);
-    /// let balancer = Balancer::builder(source, "order").build()?;
-    /// balancer.ready().await?;
-    ///
-    /// let request = PickRequest::new().with_key("user-42").with_first_candidate_only();
-    /// let mut decision = balancer.pick(&request)?;
-    /// assert_eq!((decision.candidates().len(), decision.is_complete()), (1, false));
-    /// // The first one failed.
-    /// balancer.complete(&mut decision);
-    /// assert_eq!((decision.candidates().len(), decision.is_complete()), (2, true));
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn complete(&self, decision: &mut Decision) {
+    /// # Examples
+    /// See [`Owner`](crate::Owner).
+    #[must_use]
+    pub fn behind(&self, behind: Behind, owner: &Candidate) -> Option<Decision> {
         let shared = &*self.guard.shared;
-        match &*shared.cell.load_for_running() {
-            Some(published) => pick::complete(shared, published, decision),
-            None => decision.max_candidates = None,
-        }
+        let state = shared.cell.load_for_running();
+        pick::behind(shared, state.as_ref()?, behind, owner.clone())
     }
 
     /// The first `count` distinct usable instances clockwise from the request's key: for programs

@@ -75,7 +75,7 @@ impl Candidate {
     /// [as many](crate::OutlierConfig::with_trial_requests) as it may, and on one that is
     /// [full](crate::ConcurrencyLimits::with_max_in_flight_per_instance).
     pub fn begin(&self) -> InFlight {
-        InFlight::begin(Arc::clone(&self.seat), self.slot.take())
+        InFlight::begin(self.handed_on())
     }
 
     /// Starts an attempt, unless the instance has as many as it [may have](crate::ConcurrencyLimits::with_max_in_flight_per_instance),
@@ -83,19 +83,38 @@ impl Candidate {
     /// place since the pick. Then the next candidate is to be tried, and nothing is to be reported.
     #[must_use]
     pub fn try_begin(&self) -> Option<InFlight> {
-        let node = self.node();
-        let slot = match self.slot.take() {
-            None if node.is_on_trial() => Some(node.take_slot()?),
-            slot => slot,
-        };
-        InFlight::try_begin(Arc::clone(&self.seat), slot)
+        let mut candidate = self.handed_on();
+        if candidate.slot.is_empty() && self.node().is_on_trial() {
+            candidate.slot.hold(self.node().take_slot()?);
+        }
+        InFlight::try_begin(candidate)
     }
 
     /// As [`try_begin`](Self::try_begin), but a trial is no reason not to: for the first candidate of a decision, which lacks its
     /// slot only where nobody else could serve, and for the last one, which has nobody behind it.
     #[must_use]
     pub fn try_begin_on_trial(&self) -> Option<InFlight> {
-        InFlight::try_begin(Arc::clone(&self.seat), self.slot.take())
+        InFlight::try_begin(self.handed_on())
+    }
+
+    /// With the slot, which is this one's no more.
+    fn handed_on(&self) -> Self {
+        let mut candidate = self.clone();
+        if let Some(slot) = self.slot.take() {
+            candidate.slot.hold(slot);
+        }
+        candidate
+    }
+
+    pub(crate) fn slot(&mut self) -> &mut HeldSlot {
+        &mut self.slot
+    }
+
+    /// Gives its slot back, if it holds one.
+    pub(crate) fn free_slot(&self) {
+        if let Some(slot) = self.slot.take() {
+            self.node().give_back(slot);
+        }
     }
 
     /// With a slot if it is on trial; `None` if all are taken.
@@ -116,9 +135,7 @@ impl Clone for Candidate {
 
 impl Drop for Candidate {
     fn drop(&mut self) {
-        if let Some(slot) = self.slot.take() {
-            self.node().give_back(slot);
-        }
+        self.free_slot();
     }
 }
 

@@ -9,8 +9,8 @@ use ringfence_core::{RingConfig, View};
 use ringfence_policy::{Evaluation, ExplainLimits, Explanation, RequestHead};
 
 use crate::{
-    CompiledPolicy, Decision, PickError, PickRequest, Suggestion, pick, published::Published,
-    shared::Shared,
+    CompiledPolicy, Decision, Owner, PickError, PickRequest, Suggestion, pick,
+    published::Published, shared::Shared,
 };
 
 /// A published state: a policy and the view that was made with it. [`Balancer::read`](crate::Balancer::read) lends it.
@@ -77,6 +77,15 @@ impl<'a> Current<'a> {
     /// As there.
     pub fn pick(&self, request: &PickRequest<'_>) -> Result<Decision, PickError> {
         pick::pick(self.shared, self.published, request)
+    }
+
+    /// The owner of a request's key alone, counted as a pick. `None` where more than that is to be heeded: a plan, tags, limits of
+    /// requests, instances that are ejected or on trial, further stages of a route, another algorithm than the own ring; or where there is
+    /// nothing to be found, and [`pick`](Self::pick) says why.
+    #[inline]
+    #[must_use]
+    pub fn owner(&self, request: &PickRequest<'_>) -> Option<Owner> {
+        pick::alone(self.shared, self.published, request)
     }
 
     /// Chooses the candidates of a request as its evaluation by this state's policy says: no more than `max_candidates`, and

@@ -1,6 +1,6 @@
 mod candidates;
 
-use std::{iter::FusedIterator, num::NonZeroU8, sync::Arc};
+use std::{iter::FusedIterator, sync::Arc};
 
 use ringfence_core::{Instance, KeyHash, PlanId, PoolSpec};
 
@@ -51,14 +51,39 @@ pub struct Decision {
     pub(crate) plan: PlanId,
     pub(crate) pool: Arc<PoolSpec>,
     pub(crate) panic: bool,
-    /// The most candidates that there may be, while only the first was looked for.
-    pub(crate) max_candidates: Option<NonZeroU8>,
+}
+
+/// How instances were found for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    pub(crate) key_hash: Option<KeyHash>,
+    pub(crate) epoch: u64,
+    pub(crate) stage: usize,
+}
+
+impl Choice {
+    /// See [`Decision::key_hash`].
+    #[must_use]
+    pub fn key_hash(&self) -> Option<KeyHash> {
+        self.key_hash
+    }
+
+    /// See [`Decision::epoch`].
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// See [`Decision::stage`].
+    #[must_use]
+    pub fn stage(&self) -> usize {
+        self.stage
+    }
 }
 
 impl Decision {
     /// The distinct candidates, the owner of the key first, then clockwise; at least one, at most
-    /// [`max_attempts`](crate::BalancerConfig::max_attempts). After a pick of the [first one only](crate::PickRequest::with_first_candidate_only)
-    /// it is the first alone until the decision [is complete](Self::is_complete).
+    /// [`max_attempts`](crate::BalancerConfig::max_attempts).
     ///
     /// Where a later stage of the route could serve too, the last of several is of that stage, so that a pool whose instances all
     /// fail falls through before anybody knows that they do. A route that is strict has no such stage.
@@ -86,11 +111,20 @@ impl Decision {
         self.candidates.last_resorts()
     }
 
-    /// Whether all candidates are there: not after a pick of the [first one only](crate::PickRequest::with_first_candidate_only)
-    /// that may have others behind it, until [`Balancer::complete`](crate::Balancer::complete) has found them.
+    /// How the candidates were found.
     #[must_use]
-    pub fn is_complete(&self) -> bool {
-        self.max_candidates.is_none()
+    pub fn choice(&self) -> Choice {
+        let Self {
+            key_hash,
+            epoch,
+            stage,
+            ..
+        } = *self;
+        Choice {
+            key_hash,
+            epoch,
+            stage,
+        }
     }
 
     /// The first candidate.
@@ -112,7 +146,7 @@ impl Decision {
         self.key_hash
     }
 
-    /// Epoch of the view that was read. Candidates that [`Balancer::complete`](crate::Balancer::complete) found may be of a later one.
+    /// Epoch of the view that was read.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.epoch
@@ -146,9 +180,9 @@ impl Decision {
         self.plan
     }
 
-    /// The pool that the candidates are from, but for a last one of a later stage, and for those that
-    /// [`Balancer::complete`](crate::Balancer::complete) found in a later view, whose pool may be another: the condition that all its instances meet, and which
-    /// shard of them it is, if it is one.
+    /// The pool that the candidates are from, but for a last one of a later stage, and for an [`Owner`](crate::Owner) that those
+    /// [behind it](crate::Balancer::behind) were looked for in a later view: the condition that all its instances meet, and which shard of
+    /// them it is, if it is one.
     #[must_use]
     pub fn pool(&self) -> &Arc<PoolSpec> {
         &self.pool

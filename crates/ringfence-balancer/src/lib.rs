@@ -83,6 +83,7 @@ mod lints;
 mod merge;
 mod node;
 mod observing;
+mod owner;
 mod pick;
 mod published;
 mod reload;
@@ -114,10 +115,11 @@ pub use self::{
     concurrency::ConcurrencyLimits,
     config::BalancerConfig,
     current::Current,
-    decision::{Decision, IntoCandidates, MAX_CANDIDATES},
+    decision::{Choice, Decision, IntoCandidates, MAX_CANDIDATES},
     error::{BuildError, Overload, PickError, StartError},
     node::{AttachmentKey, FailureKind, InFlight, Node, Outcome, Presence},
     observing::Suggestion,
+    owner::{Behind, Owner},
     reload::{PolicyFault, PolicySourceStatus},
     request::PickRequest,
     start::StartPolicy,

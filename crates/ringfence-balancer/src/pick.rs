@@ -1,15 +1,14 @@
 //! From a request to its candidates, on one published state.
 
-mod first;
+mod alone;
 mod owners;
 
 use std::{ops::Deref, sync::Arc};
 
-use ringfence_core::{KeyHash, PoolView, Route, TagValues, Taker};
+use ringfence_core::{Instance, KeyHash, PoolView, Route, TagValues, Taker};
 
-use self::first::{first_only, is_plain};
 pub(crate) use self::{
-    first::complete,
+    alone::{alone, behind, is_plain},
     owners::{old_owner, owner, owners},
 };
 use crate::{
@@ -35,15 +34,15 @@ pub(crate) fn pick(
     if HotKeySampler::is_due(number)
         && let Ok(decision) = &decision
     {
-        note_key(shared, decision);
+        note_key(shared, decision.key_hash, decision.instance());
     }
     decision
 }
 
 #[cold]
-fn note_key(shared: &Shared, decision: &Decision) {
-    if let (Some(hot_keys), Some(hash)) = (&shared.hot_keys, decision.key_hash) {
-        hot_keys.note(hash, decision.instance().id());
+fn note_key(shared: &Shared, hash: Option<KeyHash>, instance: &Instance) {
+    if let (Some(hot_keys), Some(hash)) = (&shared.hot_keys, hash) {
+        hot_keys.note(hash, instance.id());
     }
 }
 
@@ -122,12 +121,6 @@ fn choose(
     let pool = chosen.pool;
     let limit = request.candidates(shared.config.max_attempts());
     let limits = shared.config.load_limits();
-    if let Some(key) = key
-        && request.first_candidate_only()
-        && is_plain(shared, request, &chosen)
-    {
-        return first_only(shared, published, request, (route, &chosen), key, limit);
-    }
     let mut overflow = None;
     let key_hash;
     let candidates = match key {
@@ -225,7 +218,6 @@ fn choose(
         plan: request.plan(),
         pool: Arc::clone(pool.spec(spread)),
         panic: pool.is_panic(),
-        max_candidates: None,
     })
 }
 

@@ -21,6 +21,8 @@ pub(crate) struct Published {
     pub(crate) seats: Arc<[Arc<Seat>]>,
     /// Whether the registry knows the service.
     pub(crate) service_exists: bool,
+    /// Whether the owner of a key can be found [alone](crate::pick::alone).
+    pub(crate) is_plain: bool,
 }
 
 /// Holds the published state.
@@ -127,6 +129,7 @@ mod tests {
             lints: Arc::default(),
             seats: Arc::new([]),
             service_exists: true,
+            is_plain: false,
         }
     }
 

@@ -21,7 +21,6 @@ pub struct PickRequest<'a> {
     tags: Tags<'a>,
     max_candidates: Option<usize>,
     missing_key: Option<MissingKey>,
-    first_candidate_only: bool,
 }
 
 impl<'a> PickRequest<'a> {
@@ -80,15 +79,6 @@ impl<'a> PickRequest<'a> {
         self
     }
 
-    /// Looks for the first candidate alone, where that is less work: the others are for requests that fail, and
-    /// [`Balancer::complete`](crate::Balancer::complete) finds them then (an example is there). That is a key on the own ring without
-    /// plan, tags, limits, and instances that are ejected or on trial; else the decision has all of them at once.
-    #[must_use]
-    pub fn with_first_candidate_only(mut self) -> Self {
-        self.first_candidate_only = true;
-        self
-    }
-
     /// What happens without a key, in place of what the
     /// [settings](crate::BalancerConfig::missing_key) say.
     #[must_use]
@@ -121,11 +111,6 @@ impl<'a> PickRequest<'a> {
 
     pub(crate) fn missing_key(&self) -> Option<MissingKey> {
         self.missing_key
-    }
-
-    #[inline]
-    pub(crate) fn first_candidate_only(&self) -> bool {
-        self.first_candidate_only
     }
 
     pub(crate) fn candidates(&self, max_attempts: usize) -> usize {
@@ -166,7 +151,6 @@ impl fmt::Debug for PickRequest<'_> {
         shown
             .field("max_candidates", &self.max_candidates)
             .field("missing_key", &self.missing_key)
-            .field("first_candidate_only", &self.first_candidate_only)
             .finish()
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::HeaderMap;
-use ringfence_balancer::{AttachmentKey, Balancer};
+use ringfence_balancer::Balancer;
 use tower_layer::Layer;
 
 use crate::baseline::Baseline;
@@ -82,8 +82,8 @@ impl RingfenceLayer {
     #[must_use]
     pub fn with_authority(self, authority: Authority) -> Self {
         self.set(|settings| {
+            settings.host = authority.host(settings.balancer.service().name());
             settings.authority = authority;
-            settings.origins = AttachmentKey::unique();
         })
     }
 

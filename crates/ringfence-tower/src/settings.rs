@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use ringfence_balancer::{AttachmentKey, Balancer};
+use http::HeaderValue;
+use ringfence_balancer::Balancer;
 use ringfence_policy::{CompiledPolicy, Mode};
 
 use crate::baseline::{Baseline, Kind};
@@ -12,7 +13,7 @@ use crate::classify::Classifier;
 use crate::key::KeySource;
 use crate::propagate::Propagator;
 use crate::retry::RetryPolicy;
-use crate::transport::{Authority, Origin, Transport};
+use crate::transport::{Authority, Transport};
 
 const DEFAULT_REPLAY_LIMIT: usize = 64 * 1_024;
 
@@ -31,7 +32,8 @@ pub(crate) struct Settings {
     pub(crate) propagator: Propagator,
     /// Whether traces may have keys in them.
     pub(crate) traces_keys: bool,
-    pub(crate) origins: AttachmentKey<Result<Origin, String>>,
+    /// What `Host` says, where that is not the address.
+    pub(crate) host: Option<HeaderValue>,
     /// Whether the log knows what does not go together.
     pub(crate) findings_told: Arc<AtomicBool>,
     /// Fingerprint of the policy that [`tell_of_unused_keys`](Self::tell_of_unused_keys) looked at last.
@@ -51,7 +53,7 @@ impl Settings {
             classifier: Classifier::default(),
             propagator: Propagator::default(),
             traces_keys: false,
-            origins: AttachmentKey::unique(),
+            host: None,
             findings_told: Arc::default(),
             looked_at: Arc::default(),
         }

@@ -19,16 +19,16 @@ pub(crate) enum UriError {
 /// Replaces scheme and authority. Whatever stood there, user information included, is dropped.
 pub(crate) fn point_at(
     head: &mut Parts,
-    scheme: &Scheme,
-    authority: &Authority,
+    scheme: Scheme,
+    authority: Authority,
 ) -> Result<(), UriError> {
     // An extended CONNECT (RFC 8441) has a path and is an ordinary request otherwise.
     if head.method == Method::CONNECT && head.uri.path_and_query().is_none() {
         return Err(UriError::Connect);
     }
     let mut parts = mem::take(&mut head.uri).into_parts();
-    parts.scheme = Some(scheme.clone());
-    parts.authority = Some(authority.clone());
+    parts.scheme = Some(scheme);
+    parts.authority = Some(authority);
     // With an authority the path may not be missing; an empty one means the root.
     let path = match parts.path_and_query {
         None => PathAndQuery::from_static("/"),
@@ -65,7 +65,7 @@ mod tests {
         head.method = method;
         head.uri = uri;
         let authority = Authority::from_static("10.0.0.1:80");
-        point_at(&mut head, &Scheme::HTTP, &authority)?;
+        point_at(&mut head, Scheme::HTTP, authority)?;
         Ok(head.uri)
     }
 

@@ -1,11 +1,9 @@
-use std::{
-    fmt,
-    sync::{Arc, atomic::Ordering},
-};
+use std::{fmt, sync::Arc};
 
 use ringfence_core::Instance;
 
-use super::{Era, Node, Outcome, Seat, TrialSlot};
+use super::{Era, Node, Outcome};
+use crate::Candidate;
 
 /// One attempt under way; counts as in flight until it is dropped.
 ///
@@ -38,52 +36,41 @@ use super::{Era, Node, Outcome, Seat, TrialSlot};
 /// ```
 #[must_use = "the attempt counts as over when this is dropped"]
 pub struct InFlight {
-    seat: Arc<Seat>,
+    /// With what it holds of an instance on trial.
+    candidate: Candidate,
     era: Era,
     reported: bool,
-    /// What it holds of an instance on trial.
-    slot: Option<TrialSlot>,
 }
 
 impl InFlight {
-    pub(crate) fn begin(seat: Arc<Seat>, slot: Option<TrialSlot>) -> Self {
-        seat.node.in_flight.fetch_add(1, Ordering::Relaxed);
-        Self::begun(seat, slot)
+    pub(crate) fn begin(candidate: Candidate) -> Self {
+        candidate.node().attempts.begin();
+        Self::begun(candidate)
     }
 
     /// `None` where the node has as many in flight as it may; a slot is given back then.
-    pub(crate) fn try_begin(seat: Arc<Seat>, slot: Option<TrialSlot>) -> Option<Self> {
-        let most = match seat.node.totals.most() {
-            0 => u64::MAX,
-            most => most,
-        };
-        let one_more = |in_flight| (in_flight < most).then_some(in_flight + 1);
-        let order = Ordering::Relaxed;
-        if seat
-            .node
-            .in_flight
-            .fetch_update(order, order, one_more)
-            .is_ok()
-        {
-            return Some(Self::begun(seat, slot));
+    pub(crate) fn try_begin(candidate: Candidate) -> Option<Self> {
+        let node = candidate.node();
+        match node.totals.most() {
+            0 => node.attempts.begin(),
+            most if node.attempts.try_begin(most) => {}
+            _ => return None,
         }
-        if let Some(slot) = slot {
-            seat.node.give_back(slot);
-        }
-        None
+        Some(Self::begun(candidate))
     }
 
-    fn begun(seat: Arc<Seat>, slot: Option<TrialSlot>) -> Self {
-        let node = &seat.node;
-        node.requests.fetch_add(1, Ordering::Relaxed);
-        let slot = match slot {
-            None if node.trial.is_on() => node.trial.take_beyond(),
-            slot => slot,
-        };
+    fn begun(mut candidate: Candidate) -> Self {
+        let node = candidate.node();
+        let era = node.era();
+        if node.trial.is_on()
+            && candidate.slot().is_empty()
+            && let Some(slot) = candidate.node().trial.take_beyond()
+        {
+            candidate.slot().hold(slot);
+        }
         Self {
-            era: node.era(),
-            slot,
-            seat,
+            era,
+            candidate,
             reported: false,
         }
     }
@@ -93,43 +80,42 @@ impl InFlight {
     pub fn report(&mut self, outcome: Outcome) {
         if !self.reported {
             self.reported = true;
-            self.seat.node.record(outcome, self.era);
+            self.node().record(outcome, self.era);
         }
         if outcome == Outcome::Neutral {
-            self.free_slot();
+            self.candidate.free_slot();
         }
     }
 
-    fn free_slot(&mut self) {
-        if let Some(slot) = self.slot.take() {
-            self.seat.node.give_back(slot);
-        }
+    /// The instance with its node, holding nothing itself.
+    #[must_use]
+    pub fn candidate(&self) -> &Candidate {
+        &self.candidate
     }
 
     /// The instance as it was when it was picked.
     #[must_use]
     pub fn instance(&self) -> &Arc<Instance> {
-        &self.seat.instance
+        self.candidate.instance()
     }
 
     /// Its runtime state.
     #[must_use]
     pub fn node(&self) -> &Node {
-        &self.seat.node
+        self.candidate.node()
     }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.seat.node.in_flight.fetch_sub(1, Ordering::Relaxed);
-        self.free_slot();
+        self.node().attempts.end();
     }
 }
 
 impl fmt::Debug for InFlight {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InFlight")
-            .field("instance", self.seat.instance.id())
+            .field("instance", self.instance().id())
             .field("reported", &self.reported)
             .finish()
     }

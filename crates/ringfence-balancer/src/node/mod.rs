@@ -1,6 +1,7 @@
 //! Runtime state of an instance.
 
 mod attachment;
+mod attempts;
 mod identity;
 mod in_flight;
 mod judging;
@@ -18,10 +19,11 @@ mod trial;
 mod withheld;
 
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc, Mutex, OnceLock, PoisonError,
     atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
+use http::uri::{Authority, InvalidUri};
 use ringfence_core::{Absence, Address, EjectionTerm, InstanceId, Scheme};
 use tokio::{sync::watch, time::Instant as TokioInstant};
 
@@ -32,8 +34,8 @@ pub use self::{
     presence::Presence,
 };
 use self::{
-    attachment::Attachments, judging::Era, presence::Stay, recent::RecentLoad, reports::Reporter,
-    streak::Streak, tally::Tally, trial::Trial, withheld::Withholdings,
+    attachment::Attachments, attempts::Attempts, judging::Era, presence::Stay, recent::RecentLoad,
+    reports::Reporter, streak::Streak, tally::Tally, trial::Trial, withheld::Withholdings,
 };
 pub(crate) use self::{
     identity::{NodeIdentity, Seat},
@@ -51,8 +53,8 @@ pub(crate) use self::{
 #[derive(Debug)]
 pub struct Node {
     identity: NodeIdentity,
-    in_flight: AtomicU64,
-    requests: AtomicU64,
+    authority: OnceLock<Result<Authority, InvalidUri>>,
+    attempts: Attempts,
     failures: AtomicU64,
     recent: RecentLoad,
     streak: Streak,
@@ -76,8 +78,8 @@ impl Node {
         totals.born();
         Self {
             identity,
-            in_flight: AtomicU64::new(0),
-            requests: AtomicU64::new(0),
+            authority: OnceLock::new(),
+            attempts: Attempts::default(),
             failures: AtomicU64::new(0),
             recent: RecentLoad::default(),
             streak: Streak::default(),
@@ -106,6 +108,17 @@ impl Node {
         &self.identity.address
     }
 
+    /// The same as the authority of a URI, made once.
+    ///
+    /// # Errors
+    /// Where that is no place to send a request to: none that an [`Address`] can be is known.
+    pub fn authority(&self) -> Result<&Authority, &InvalidUri> {
+        let authority = self
+            .authority
+            .get_or_init(|| Authority::try_from(self.address().to_string()));
+        authority.as_ref()
+    }
+
     /// Plain text or TLS.
     #[must_use]
     pub fn scheme(&self) -> Scheme {
@@ -115,13 +128,13 @@ impl Node {
     /// Attempts that are running now.
     #[must_use]
     pub fn in_flight(&self) -> u64 {
-        self.in_flight.load(Ordering::Relaxed)
+        self.attempts.running()
     }
 
     /// Attempts that were begun since the instance came.
     #[must_use]
     pub fn requests(&self) -> u64 {
-        self.requests.load(Ordering::Relaxed)
+        self.attempts.begun()
     }
 
     /// Those of them that failed.

@@ -2,6 +2,7 @@ use ringfence_core::{EjectionCause, EjectionState, Instance, OutlierConfig, Snap
 use tokio::sync::mpsc;
 
 use super::*;
+use crate::Candidate;
 
 /// By failures in a row alone.
 fn table(threshold: u32) -> (NodeTable, mpsc::Receiver<Report>, Arc<NodeTotals>) {
@@ -26,7 +27,7 @@ fn snapshot(instances: &[(&str, &str)]) -> Snapshot {
 }
 
 fn begin(seat: &Arc<Seat>) -> InFlight {
-    InFlight::begin(Arc::clone(seat), None)
+    InFlight::begin(Candidate::new(Arc::clone(seat)))
 }
 
 fn fail(seat: &Arc<Seat>, times: usize) {

@@ -31,10 +31,14 @@ impl HeldSlot {
         *self.0.get_mut() = number.get();
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+
     #[inline]
     pub(crate) fn take(&self) -> Option<TrialSlot> {
         // Nearly always there is none.
-        if self.0.load(Ordering::Relaxed) == 0 {
+        if self.is_empty() {
             return None;
         }
         NonZeroU64::new(self.0.swap(0, Ordering::Relaxed)).map(TrialSlot)

@@ -17,6 +17,7 @@ use crate::{
     CompiledPolicy,
     lints::Lints,
     node::{NodeIdentity, Seat},
+    pick::is_plain,
     published::Published,
     telemetry::BalancerEvent,
 };
@@ -139,6 +140,7 @@ impl Task {
             self.shared.calls.expect(policy);
         }
         let published = self.shared.cell.publish(Published {
+            is_plain: is_plain(&self.shared.config, &view),
             view: Arc::clone(&view),
             lints: self.lints_for(policy.as_ref()),
             policy,

@@ -54,7 +54,7 @@ use crate::WeakBalancer;
 ///
 /// // The layer of `ringfence-tower` does this for each call.
 /// let mut call = balancer.observe_call().expect("somebody observes");
-/// call.decided(&balancer.pick(&PickRequest::new())?, None);
+/// call.decided(balancer.pick(&PickRequest::new())?.choice(), None);
 /// call.end(CallOutcome::Transport, None);
 /// assert_eq!(count.load(Ordering::Relaxed), 1);
 /// # Ok(())

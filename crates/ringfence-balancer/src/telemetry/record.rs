@@ -7,7 +7,7 @@ use super::{
     CallEnd, CallOutcome, DecisionSample, PoolLabel,
     calls::{Calls, Meter},
 };
-use crate::Decision;
+use crate::Choice;
 
 /// A call under way, for those who [observe](crate::Balancer::observe_call) the balancer.
 ///
@@ -49,14 +49,14 @@ impl CallRecord {
 
     /// The call goes to this pool. `rule` is what the policy [counts](ringfence_policy::Evaluation::shared_label) it by, if one
     /// decided.
-    pub fn decided(&mut self, decision: &Decision, rule: Option<&Arc<str>>) {
+    pub fn decided(&mut self, choice: Choice, rule: Option<&Arc<str>>) {
         let Some(calls) = &self.calls else {
             return;
         };
-        self.meter = calls.of(rule, decision.stage());
+        self.meter = calls.of(rule, choice.stage());
         if let Some(sample) = &mut self.sample {
-            sample.epoch = decision.epoch();
-            sample.key_hash = decision.key_hash();
+            sample.epoch = choice.epoch();
+            sample.key_hash = choice.key_hash();
         }
     }
 

@@ -1,7 +1,7 @@
-//! Picks of the first candidate alone, and the others behind it.
+//! The owner of a key alone, and the others behind it.
 
 use proptest::prelude::*;
-use ringfence_balancer::{Balancer, BalancerConfig, Decision, OutlierConfig, PickRequest};
+use ringfence_balancer::{Balancer, BalancerConfig, Decision, OutlierConfig, Owner, PickRequest};
 use ringfence_core::RequestTags;
 
 use crate::support::*;
@@ -11,9 +11,14 @@ fn whole(balancer: &Balancer, key: &str) -> Decision {
     balancer.pick(&request).expect("an owner")
 }
 
-fn first_only(balancer: &Balancer, key: &str) -> Decision {
-    let request = PickRequest::new().with_key(key).with_first_candidate_only();
-    balancer.pick(&request).expect("an owner")
+/// `None` where a whole pick is needed.
+fn alone(balancer: &Balancer, request: &PickRequest<'_>) -> Option<Owner> {
+    let owner = balancer.read(|current| current.owner(request));
+    owner.expect("a view")
+}
+
+fn owner_of(balancer: &Balancer, key: &str) -> Owner {
+    alone(balancer, &PickRequest::new().with_key(key)).expect("an owner")
 }
 
 fn ids(decision: &Decision) -> Vec<String> {
@@ -52,40 +57,67 @@ proptest! {
                 }
             }
             let expected = whole(&balancer, &key);
-            let mut decision = first_only(&balancer, &key);
-            prop_assert_eq!(decision.instance().id(), expected.instance().id());
-            prop_assert_eq!(decision.key_hash(), expected.key_hash());
-            prop_assert_eq!(decision.is_panic(), expected.is_panic());
-            balancer.complete(&mut decision);
-            prop_assert!(decision.is_complete());
+            let is_plain = expected.is_panic() || balancer.status().ejected == 0;
+            let Some(owner) = alone(&balancer, &PickRequest::new().with_key(&key)) else {
+                prop_assert!(!is_plain, "it was looked for in vain");
+                return Ok(());
+            };
+            prop_assert!(is_plain);
+            prop_assert_eq!(owner.instance().id(), expected.instance().id());
+            prop_assert_eq!(owner.choice(), expected.choice());
+            prop_assert_eq!(owner.behind().is_any(), expected.candidates().len() > 1);
+            let decision = balancer.behind(owner.behind(), owner.candidate());
+            let decision = decision.expect("a view");
             prop_assert_eq!(ids(&decision), ids(&expected));
             prop_assert_eq!(decision.last_resorts(), expected.last_resorts());
-            // Nothing more is there to be found.
-            balancer.complete(&mut decision);
-            prop_assert_eq!(ids(&decision), ids(&expected));
+            prop_assert_eq!(decision.is_panic(), expected.is_panic());
+            prop_assert_eq!(decision.pool(), expected.pool());
+            prop_assert_eq!(decision.choice(), expected.choice());
             Ok(())
         })?;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_what_may_have_others_is_incomplete() {
+async fn what_more_is_to_be_heeded_is_left_to_a_pick() {
     let registry = registry((0..4).map(instance));
     let balancer = balancer(&registry, attempts(3)).await;
-    let decision = first_only(&balancer, "k");
-    assert!(!decision.is_complete());
-    assert_eq!(decision.candidates().len(), 1);
-    assert!(whole(&balancer, "k").is_complete());
+    let request = PickRequest::new().with_key("k");
+    let picks = balancer.status().counters.picks;
+    assert!(owner_of(&balancer, "k").behind().is_any());
+    assert_eq!(balancer.status().counters.picks, picks + 1);
+    let one = alone(&balancer, &request.with_max_candidates(1));
+    assert!(!one.expect("an owner").behind().is_any());
 
-    let request = PickRequest::new().with_key("k").with_first_candidate_only();
-    let one = balancer.pick(&request.with_max_candidates(1));
-    assert!(one.expect("an owner").is_complete());
-    // What more is asked of a route is looked for at once.
     let tags = RequestTags::new();
-    let tagged = balancer.pick(&request.with_tags(&tags));
-    assert_eq!(tagged.expect("an owner").candidates().len(), 3);
-    let keyless = PickRequest::new().with_first_candidate_only();
-    assert!(balancer.pick(&keyless).expect("an owner").is_complete());
+    let long = "k".repeat(balancer.config().max_key_len() + 1);
+    for request in [
+        request.with_tags(&tags),
+        PickRequest::new(),
+        PickRequest::new().with_key(&long),
+    ] {
+        assert!(alone(&balancer, &request).is_none(), "{request:?}");
+    }
+    assert_eq!(
+        balancer.status().counters.picks,
+        picks + 2,
+        "what was not found is not counted"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_at_an_owner_is_one_like_any() {
+    let registry = registry((0..4).map(instance));
+    let balancer = balancer(&registry, attempts(3)).await;
+    let owner = owner_of(&balancer, "k");
+    let id = owner.instance().id().clone();
+    let attempt = owner.begin();
+    assert_eq!(attempt.node().in_flight(), 1);
+    assert_eq!(attempt.candidate().instance().id(), &id);
+    assert_eq!(whole(&balancer, "k").first().in_flight(), 1);
+    drop(attempt);
+    assert_eq!(whole(&balancer, "k").first().in_flight(), 0);
+    assert_eq!(whole(&balancer, "k").first().node().requests(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -93,11 +125,12 @@ async fn who_has_left_meanwhile_is_not_among_the_others() {
     let registry = registry((0..4).map(instance));
     let balancer = balancer(&registry, attempts(3)).await;
     let before = ids(&whole(&balancer, "k"));
-    let mut decision = first_only(&balancer, "k");
+    let owner = owner_of(&balancer, "k");
     registry.deregister(service(), before[0].as_str());
     registry.deregister(service(), before[1].as_str());
     merged().await;
-    balancer.complete(&mut decision);
+    let decision = balancer.behind(owner.behind(), owner.candidate());
+    let decision = decision.expect("a view");
     let after = ids(&decision);
     assert_eq!(after.len(), 3, "{after:?}");
     // What was picked stays; who comes behind it is of the list as it is.
@@ -114,13 +147,14 @@ async fn who_is_ejected_meanwhile_comes_last() {
     let config = attempts(4).with_outlier(outlier.expect("valid"));
     let balancer = balancer(&registry, config).await;
     let before = ids(&whole(&balancer, "k"));
-    let mut decision = first_only(&balancer, "k");
+    let owner = owner_of(&balancer, "k");
     for id in [&before[0], &before[2]] {
         fail(&balancer, &key_of(&balancer, id), 5);
     }
     settle().await;
     assert_eq!(balancer.status().ejected, 2);
-    balancer.complete(&mut decision);
+    let decision = balancer.behind(owner.behind(), owner.candidate());
+    let decision = decision.expect("a view");
     let after: Vec<&str> = decision
         .candidates_and_last_resorts()
         .map(|candidate| candidate.instance().id().as_str())
@@ -136,9 +170,8 @@ async fn who_is_ejected_meanwhile_comes_last() {
 async fn after_a_shutdown_there_are_no_others() {
     let registry = registry((0..4).map(instance));
     let balancer = balancer(&registry, attempts(3)).await;
-    let mut decision = first_only(&balancer, "k");
+    let owner = owner_of(&balancer, "k");
     balancer.shutdown().await;
-    balancer.complete(&mut decision);
-    assert!(decision.is_complete());
-    assert_eq!(decision.candidates().len(), 1);
+    let decision = balancer.behind(owner.behind(), owner.candidate());
+    assert!(decision.is_none(), "{decision:?}");
 }

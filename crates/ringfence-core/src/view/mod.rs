@@ -160,12 +160,19 @@ impl View {
         self.plans.get(plan)
     }
 
+    /// The route of requests that take this plan and have no tags; `None` where the view was made without it.
+    #[inline]
+    #[must_use]
+    pub fn base(&self, plan: PlanId) -> Option<&Arc<Route>> {
+        self.bases.get(plan.index())
+    }
+
     /// The prepared route of a request that takes this plan; `None` where the view was made without it. Whatever of its tags
     /// does not matter to the plan makes no difference.
     #[inline]
     #[must_use]
     pub fn route<T: TagValues + ?Sized>(&self, plan: PlanId, tags: &T) -> Option<&Arc<Route>> {
-        let base = self.bases.get(plan.index())?;
+        let base = self.base(plan)?;
         if tags.is_untagged() {
             return Some(base);
         }

@@ -161,6 +161,14 @@ impl Route {
         self.first.as_ref().map(|first| (first.stage, &*first.pool))
     }
 
+    /// The [pool that serves](Self::chosen), where it serves all keys and no other could.
+    #[must_use]
+    pub fn sole(&self) -> Option<&PoolView> {
+        let first = self.first.as_ref()?;
+        let is_sole = first.spilled == 0 && self.behind(0).is_none();
+        is_sole.then_some(&*first.pool)
+    }
+
     /// The pool that serves a request with this key. One without draws: its share spills over too.
     #[inline]
     #[must_use]

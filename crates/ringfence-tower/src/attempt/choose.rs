@@ -4,7 +4,9 @@ use std::borrow::Borrow as _;
 use std::sync::Arc;
 
 use http::request::Parts;
-use ringfence_balancer::{Current, Decision, MissingKey, PickError, PickRequest, Suggestion};
+use ringfence_balancer::{
+    Current, Decision, MissingKey, Owner, PickError, PickRequest, Suggestion,
+};
 use ringfence_core::RequestTags;
 use ringfence_policy::{Decides, RequestHead};
 
@@ -15,6 +17,8 @@ use crate::settings::Settings;
 
 /// Where a request goes.
 pub(super) enum Way<S> {
+    /// To the owner of its key, and to those behind it if that fails.
+    Owner(Owner),
     /// To the instances of the decision.
     Chosen,
     /// As it is into the inner client.
@@ -47,12 +51,16 @@ pub(super) fn decide<S>(
             let observed = observed.map(Box::new);
             return Ok(Way::Untouched(Untouched { service, observed }));
         }
-        let by = decision.insert(by_baseline(settings, current, head, trail)?);
+        let way = by_baseline(settings, current, head, trail, decision)?;
         if let Some(suggestion) = observed {
-            let actual = by.instance().id().as_str();
-            settings.balancer.observed(&suggestion, Some(actual));
+            let actual = match (&way, &*decision) {
+                (Way::Owner(owner), _) => Some(owner.instance()),
+                (_, decision) => decision.as_ref().map(|decision| &**decision.instance()),
+            };
+            let actual = actual.map(|instance| instance.id().as_str());
+            settings.balancer.observed(&suggestion, actual);
         }
-        Ok(Way::Chosen)
+        Ok(way)
     });
     match decided.flatten() {
         // What the client can do by itself is not held up by a registry.
@@ -113,29 +121,32 @@ fn by_policy(
     (Some(decision), None)
 }
 
-fn by_baseline(
+fn by_baseline<S>(
     settings: &Settings,
     current: Current<'_>,
     head: &Parts,
     trail: &mut Trail,
-) -> Result<Decision, PickError> {
+    decision: &mut Option<Decision>,
+) -> Result<Way<S>, PickError> {
     let request = PickRequest::new().with_max_candidates(settings.max_candidates());
     let missing_key = match settings.baseline.kind {
-        Kind::Routing => return by_routing(settings, current, head, request, trail),
+        Kind::Routing => return by_routing(settings, current, head, request, trail, decision),
         Kind::RoundRobin => MissingKey::RoundRobin,
         Kind::LeastRequest => MissingKey::LeastRequest,
         Kind::P2c | Kind::Untouched => MissingKey::P2c,
     };
-    current.pick(&request.with_missing_key(missing_key))
+    *decision = Some(current.pick(&request.with_missing_key(missing_key))?);
+    Ok(Way::Chosen)
 }
 
-fn by_routing(
+fn by_routing<S>(
     settings: &Settings,
     current: Current<'_>,
     head: &Parts,
     request: PickRequest<'_>,
     trail: &mut Trail,
-) -> Result<Decision, PickError> {
+    decision: &mut Option<Decision>,
+) -> Result<Way<S>, PickError> {
     let longest = settings.balancer.config().max_key_len();
     let key = key::find(&settings.keys, head, longest);
     let mut request = request;
@@ -158,5 +169,12 @@ fn by_routing(
     if !is_only_key && let Some(tags) = head.extensions.get::<RequestTags>() {
         request = request.with_tags(tags);
     }
-    current.pick(&request.with_first_candidate_only())
+    // Who hedges wants to know at once whom to ask besides.
+    if settings.retry.hedging().is_none()
+        && let Some(owner) = current.owner(&request)
+    {
+        return Ok(Way::Owner(owner));
+    }
+    *decision = Some(current.pick(&request)?);
+    Ok(Way::Chosen)
 }

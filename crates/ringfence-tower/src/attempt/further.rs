@@ -36,7 +36,7 @@ impl<S> Call<'_, S> {
             if !pause.is_zero() {
                 sleep(pause).await;
             }
-            let Some((candidate, attempt)) = begin_next(decision, &mut tried, true) else {
+            let Some(attempt) = begin_next(decision, &mut tried, true) else {
                 // Those that are left have as many requests as they may.
                 return Err(trail.full(self.settings));
             };
@@ -50,12 +50,12 @@ impl<S> Call<'_, S> {
                         is_delayed: true,
                         ends_with_call: true,
                     };
-                    let attempt = self.attempt(candidate, how, in_hand, trail);
+                    let attempt = self.attempt(how, in_hand, trail);
                     attempt.await
                 }
                 Some(delay) => {
                     let ahead = Ahead::new(decision, &mut tried);
-                    let hedged = self.hedged(candidate, ahead, delay, true, in_hand, trail);
+                    let hedged = self.hedged(ahead, delay, true, in_hand, trail);
                     Box::pin(hedged).await
                 }
             };

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use ringfence_balancer::{Candidate, Decision, FailureKind, InFlight, Outcome};
+use ringfence_balancer::{Decision, FailureKind, InFlight, Outcome};
 use tokio::time::timeout;
 
 use super::failed::{Failed, status_text};
@@ -40,7 +40,6 @@ impl<S> Call<'_, S> {
     /// of the two is it, and the other attempt is given up; where both fail, it is the later failure.
     pub(super) async fn hedged<B>(
         &mut self,
-        candidate: &Candidate,
         ahead: Ahead<'_, '_>,
         delay: Duration,
         is_delayed: bool,
@@ -55,7 +54,7 @@ impl<S> Call<'_, S> {
         // It outlives the race, so that the end of the time can be put down to both instances.
         let mut beside = None;
         let race = (&mut *trail, &mut beside);
-        let raced = self.raced(candidate, ahead, delay, is_delayed, in_hand, race);
+        let raced = self.raced(ahead, delay, is_delayed, in_hand, race);
         let ended = until(deadline, pin!(raced)).await;
         ended.unwrap_or_else(|| {
             if let Some(beside) = beside {
@@ -67,7 +66,6 @@ impl<S> Call<'_, S> {
 
     async fn raced<B>(
         &mut self,
-        candidate: &Candidate,
         ahead: Ahead<'_, '_>,
         delay: Duration,
         is_delayed: bool,
@@ -82,19 +80,19 @@ impl<S> Call<'_, S> {
             is_delayed,
             ends_with_call: false,
         };
-        let (begun, call) = self.begin(candidate, how, in_hand, trail).await?;
+        let (begun, call) = self.begin(how, in_hand, trail).await?;
         let mut first = pin!(begun.until_end(call));
         if let Ok(ended) = timeout(delay, first.as_mut()).await {
-            return self.judged::<B>(candidate, &begun, ended);
+            return self.judged::<B>(trail, &begun, ended);
         }
-        let Some((next, attempt, mut beside)) = self.hedge(ahead, in_hand) else {
+        let Some((attempt, mut beside)) = self.hedge(ahead, in_hand) else {
             let ended = first.await;
-            return self.judged::<B>(candidate, &begun, ended);
+            return self.judged::<B>(trail, &begun, ended);
         };
         trail.attempt_beside();
         let hedge = running.insert(trail.beside());
+        trail.log_hedge(self.settings, attempt.instance());
         hedge.begin(attempt);
-        trail.log_hedge(self.settings, next);
         let mut transport = self.transport.clone();
         let mut call = Call {
             transport: &mut transport,
@@ -104,10 +102,10 @@ impl<S> Call<'_, S> {
             is_delayed: true,
             ends_with_call: false,
         };
-        let mut second = Box::pin(call.attempt(next, how, &mut beside, hedge));
+        let mut second = Box::pin(call.attempt(how, &mut beside, hedge));
         let (over, is_first) = match select(first.as_mut(), second.as_mut()).await {
             Either::Left((ended, _)) => {
-                match self.last_word(self.judged::<B>(candidate, &begun, ended)) {
+                match self.last_word(self.judged::<B>(trail, &begun, ended)) {
                     Ok(last) => return last,
                     Err(over) => (over, true),
                 }
@@ -141,28 +139,28 @@ impl<S> Call<'_, S> {
             trail.joined_by(hedge);
         }
         let ended = first.await;
-        self.judged::<B>(candidate, &begun, ended)
+        self.judged::<B>(trail, &begun, ended)
     }
 
     /// What a further attempt needs, unless there may be none.
-    fn hedge<'c, B: RequestBody>(
+    fn hedge<B: RequestBody>(
         &self,
-        ahead: Ahead<'c, '_>,
+        ahead: Ahead<'_, '_>,
         in_hand: &mut InHand<B>,
-    ) -> Option<(&'c Candidate, InFlight, InHand<B>)> {
+    ) -> Option<(InFlight, InHand<B>)> {
         if self.is_late() {
             return None;
         }
         let Ahead { decision, tried } = ahead;
         let mut now_tried = *tried;
-        let (candidate, attempt) = begin_next(decision, &mut now_tried, false)?;
+        let attempt = begin_next(decision, &mut now_tried, false)?;
         let beside = in_hand.beside()?;
         // Last, because what it grants counts as made.
         if !self.settings.balancer.try_hop() {
             return None;
         }
         *tried = now_tried;
-        Some((candidate, attempt, beside))
+        Some((attempt, beside))
     }
 
     /// The end of one of two attempts, unless the other one could do better.

@@ -1,7 +1,6 @@
 //! The request between attempts.
 
 use std::convert::Infallible;
-use std::mem;
 
 use http::request::Parts;
 use http::{Extensions, Request};
@@ -16,24 +15,24 @@ use crate::retry::{Idempotent, RetryPolicy};
 ///
 /// Head and body are apart, because a head is large: making the body repeatable must not move it.
 pub(super) struct InHand<B: RequestBody> {
-    head: Head,
+    /// `None` while an attempt has it.
+    head: Option<Parts>,
+    /// What it was, once an attempt has had it and while there is a `replay`.
+    saved: SavedHead,
+    is_saved: bool,
     body: Option<B>,
     replay: Option<Replay<B>>,
     /// Whether a copy of the head has its extensions.
     with_extensions: bool,
 }
 
-/// The head is either here or with an attempt, and only then a copy is needed: the two share one place.
-enum Head {
-    Here(Parts),
-    /// An attempt has it. What it was is kept while there is a `replay`.
-    Taken(SavedHead),
-}
-
 impl<B: RequestBody> InHand<B> {
-    pub(super) fn new(head: Parts, body: B) -> Self {
+    pub(super) fn new(request: Request<B>) -> Self {
+        let (head, body) = request.into_parts();
         Self {
-            head: Head::Here(head),
+            head: Some(head),
+            saved: SavedHead::default(),
+            is_saved: false,
             body: Some(body),
             replay: None,
             with_extensions: false,
@@ -42,15 +41,14 @@ impl<B: RequestBody> InHand<B> {
 
     /// The head, while no attempt has it.
     pub(super) fn head(&mut self) -> Option<&mut Parts> {
-        match &mut self.head {
-            Head::Here(head) => Some(head),
-            Head::Taken(_) => None,
-        }
+        self.head.as_mut()
     }
 
     /// Whether sending it twice does no harm.
     pub(super) fn is_idempotent(&self, retry: &RetryPolicy) -> bool {
-        matches!(&self.head, Head::Here(head) if retry.is_idempotent(head))
+        self.head
+            .as_ref()
+            .is_some_and(|head| retry.is_idempotent(head))
     }
 
     /// Takes out what was said to the layer alone.
@@ -104,56 +102,47 @@ impl<B: RequestBody> InHand<B> {
         change: impl FnOnce(&mut Parts) -> Result<(), E>,
         send: impl FnOnce(Request<B>) -> T,
     ) -> Option<Result<T, E>> {
-        if matches!(self.head, Head::Taken(_)) {
-            return None;
+        let head = self.head.as_mut()?;
+        if self.replay.is_some() && !self.is_saved {
+            self.is_saved = self.saved.fill(head, self.with_extensions);
+            if !self.is_saved {
+                self.replay = None;
+            }
         }
-        // The copy is filled where it stays.
-        let taken = Head::Taken(SavedHead::default());
-        let Head::Here(mut head) = mem::replace(&mut self.head, taken) else {
-            return None;
-        };
-        if let (Some(_), Head::Taken(saved)) = (&self.replay, &mut self.head)
-            && !saved.fill(&head, self.with_extensions)
-        {
-            self.replay = None;
-        }
-        if let Err(error) = change(&mut head) {
+        if let Err(error) = change(head) {
             return Some(Err(error));
         }
-        let body = self.body.take()?;
+        let (head, body) = self.head.take().zip(self.body.take())?;
         Some(Ok(send(Request::from_parts(head, body))))
     }
 
     /// Whether a further attempt could have the request, as far as can be told.
     pub(super) fn can_repeat(&self) -> bool {
-        matches!(self.head, Head::Here(_)) || self.replay.is_some()
+        self.head.is_some() || self.replay.is_some()
     }
 
     /// The head again, after an attempt took it.
     fn copied_head(&self) -> Option<Parts> {
-        match &self.head {
-            Head::Here(_) => None,
-            Head::Taken(saved) => saved.restore(),
-        }
+        self.is_saved.then(|| self.saved.restore())?
     }
 
     /// The same request for an attempt beside the one that is running.
     pub(super) fn beside(&mut self) -> Option<Self> {
         let body = self.replay.as_mut()?.beside()?;
-        Some(Self::new(self.copied_head()?, body))
+        Some(Self::new(Request::from_parts(self.copied_head()?, body)))
     }
 
     /// Makes the request anew unless it was never taken out. False if that is not possible; then an
     /// attempt that is still running keeps its body.
     pub(super) fn refill(&mut self) -> bool {
-        if matches!(self.head, Head::Here(_)) {
+        if self.head.is_some() {
             return true;
         }
         let body = self.replay.as_mut().and_then(Replay::again);
         let Some((head, body)) = self.copied_head().zip(body) else {
             return false;
         };
-        self.head = Head::Here(head);
+        self.head = Some(head);
         self.body = Some(body);
         true
     }

@@ -27,7 +27,7 @@ use self::hedge::Ahead;
 use self::in_hand::InHand;
 use self::one::How;
 use self::places::begin_next;
-use self::start::Otherwise;
+use self::start::{Otherwise, Start};
 use self::trail::Trail;
 use crate::body::{RequestBody, ResponseBody};
 use crate::deadline;
@@ -51,28 +51,27 @@ where
     S: Transport<B>,
     B: RequestBody,
 {
-    let (head, body) = request.into_parts();
-    let deadline = deadline::from_headers(&head.headers);
-    let mut in_hand = InHand::new(head, body);
+    let deadline = deadline::from_headers(request.headers());
     async move {
+        let mut in_hand = InHand::new(request);
         let settings = &*settings;
         let watched = Watched::new(settings.balancer.observe_call(), traced);
         let mut trail = Trail::of(watched);
         // Where it is to stay: it is large.
         let mut decision = None;
         let error = 'failed: {
-            let waited = {
+            let (start, waited) = {
                 let mut untouched = settings.untouched(&transport);
                 let request = &mut in_hand;
                 match start::at_once(settings, request, &mut untouched, &mut trail, &mut decision) {
-                    Ok(true) => false,
-                    Ok(false) => {
+                    Ok(Some(start)) => (start, false),
+                    Ok(None) => {
                         let (trail, decision) = (&mut trail, &mut decision);
                         let otherwise = start::otherwise(
                             settings, request, untouched, deadline, trail, decision,
                         );
                         match Box::pin(otherwise).await {
-                            Ok(Otherwise::Chosen { has_waited }) => has_waited,
+                            Ok(Otherwise::Chosen { start, has_waited }) => (start, has_waited),
                             Ok(Otherwise::Answered(answer)) => return Ok(*answer),
                             Err(error) => break 'failed error,
                         }
@@ -80,34 +79,36 @@ where
                     Err(error) => break 'failed error,
                 }
             };
-            let Some(decision) = &mut decision else {
-                break 'failed trail.gone(settings);
-            };
-            trail.decided(decision);
             let mut call = Call {
                 transport: &mut transport,
                 settings,
                 deadline,
                 idempotent: in_hand.is_idempotent(&settings.retry),
             };
-            if call.hedging().is_some() {
-                settings.balancer.complete(decision);
+            let mut tried = 1;
+            match start {
+                Start::AtOwner(behind) => call.prepare(behind.is_any(), &mut in_hand),
+                Start::Chosen => {
+                    let Some(decision) = &decision else {
+                        break 'failed trail.gone(settings);
+                    };
+                    trail.decided(decision.choice());
+                    let all = decision.candidates_and_last_resorts().len();
+                    call.prepare(all > 1, &mut in_hand);
+                    tried = 0;
+                    let Some(attempt) = begin_next(decision, &mut tried, true) else {
+                        break 'failed trail.full(settings);
+                    };
+                    if tried == all {
+                        in_hand.forget_replay();
+                    }
+                    trail.begin(attempt);
+                }
             }
-            let mut tried = 0;
-            let is_complete = decision.is_complete();
-            let all = decision.candidates_and_last_resorts().len();
-            call.prepare(!is_complete || all > 1, &mut in_hand);
-            let Some((candidate, attempt)) = begin_next(decision, &mut tried, true) else {
-                break 'failed trail.full(settings);
-            };
-            if is_complete && tried == all {
-                in_hand.forget_replay();
-            }
-            trail.begin(attempt);
             // Not a `match`, which would keep what it looks at.
-            let ended = if let Some(delay) = call.hedging() {
+            let ended = if let (Some(delay), Some(decision)) = (call.hedging(), &decision) {
                 let ahead = Ahead::new(decision, &mut tried);
-                let hedged = call.hedged(candidate, ahead, delay, waited, &mut in_hand, &mut trail);
+                let hedged = call.hedged(ahead, delay, waited, &mut in_hand, &mut trail);
                 // Calls that are not hedged shall not carry the room for two.
                 Box::pin(hedged).await
             } else {
@@ -115,20 +116,27 @@ where
                     is_delayed: waited,
                     ends_with_call: true,
                 };
-                let attempt = call.attempt(candidate, how, &mut in_hand, &mut trail);
-                attempt.await
+                call.attempt(how, &mut in_hand, &mut trail).await
             };
             let ended = match call.answered::<B>(ended, &mut trail) {
                 Ok(answer) => return Ok(answer),
                 Err(ended) => ended,
             };
-            settings.balancer.complete(decision);
-            trail.set_pool(decision);
-            let left = decision.candidates_and_last_resorts().len() - tried;
+            if let Start::AtOwner(behind) = start {
+                let owner = trail.candidate();
+                decision = owner.and_then(|owner| settings.balancer.behind(behind, owner));
+            }
+            let left = decision.as_ref().map_or(0, |decision| {
+                trail.set_pool(decision);
+                decision.candidates_and_last_resorts().len() - tried
+            });
             let pause = match call.settle(ended, left, &mut in_hand, &mut trail) {
                 ControlFlow::Break(Ok(answer)) => return Ok(answer),
                 ControlFlow::Break(Err(error)) => break 'failed error,
                 ControlFlow::Continue(pause) => pause,
+            };
+            let Some(decision) = &decision else {
+                break 'failed trail.gone(settings);
             };
             let further = call.further(decision, tried, pause, &mut in_hand, &mut trail);
             match Box::pin(further).await {

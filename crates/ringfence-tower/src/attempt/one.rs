@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use http::request::Parts;
 use http::{Request, Response};
-use ringfence_balancer::Candidate;
 use tokio::time::Instant;
 use tower_service::Service;
 
@@ -59,7 +58,6 @@ impl<S> Call<'_, S> {
     )]
     pub(super) fn attempt<B>(
         &mut self,
-        candidate: &Candidate,
         mut how: How,
         in_hand: &mut InHand<B>,
         trail: &mut Trail,
@@ -69,7 +67,7 @@ impl<S> Call<'_, S> {
         B: RequestBody,
     {
         async move {
-            let (mut service, mut begun) = self.open(candidate, trail.begun(how.is_delayed))?;
+            let (mut service, mut begun) = self.open(trail, how)?;
             let end = self.deadline.filter(|_| how.ends_with_call);
             let is_last = end.is_some_and(|end| begun.limit.is_none_or(|limit| end <= limit));
             if is_last {
@@ -91,7 +89,7 @@ impl<S> Call<'_, S> {
                 Some(ready) => {
                     self.may_send(ready)?;
                     let sent = |future| call.set(Some(future));
-                    self.send(service, candidate, how, in_hand, trail, sent)?;
+                    self.send(service, how, in_hand, trail, sent)?;
                 }
                 None if is_last => return Err(Failed::Late),
                 None => return Err(Failed::unsent(Failure::Unprocessed, self.timeout())),
@@ -106,7 +104,7 @@ impl<S> Call<'_, S> {
             match ended {
                 Some(Ok(response)) => Ok(response),
                 None if is_last => Err(Failed::Late),
-                ended => self.judged::<B>(candidate, &begun, ended),
+                ended => self.judged::<B>(trail, &begun, ended),
             }
         }
     }
@@ -115,7 +113,6 @@ impl<S> Call<'_, S> {
     /// another attempt can be made beside it.
     pub(super) async fn begin<B>(
         &mut self,
-        candidate: &Candidate,
         how: How,
         in_hand: &mut InHand<B>,
         trail: &mut Trail,
@@ -124,7 +121,7 @@ impl<S> Call<'_, S> {
         S: Transport<B>,
         B: RequestBody,
     {
-        let (mut service, begun) = self.open(candidate, trail.begun(how.is_delayed))?;
+        let (mut service, begun) = self.open(trail, how)?;
         let how = How {
             // By the wait for readiness, if there is one.
             is_delayed: true,
@@ -137,23 +134,18 @@ impl<S> Call<'_, S> {
         self.may_send(ready)?;
         let mut call = None;
         let sent = |future| call = Some(future);
-        self.send(service, candidate, how, in_hand, trail, sent)?;
+        self.send(service, how, in_hand, trail, sent)?;
         Ok((begun, call.ok_or_else(gone)?))
     }
 
-    /// The service of the instance, and what is needed to judge the end of an attempt with it. `at` is when the attempt began,
-    /// where somebody has just looked.
-    fn open<B>(
-        &self,
-        candidate: &Candidate,
-        at: Option<Instant>,
-    ) -> Result<(S::Service, Begun), Failed>
+    /// The service of the instance, and what is needed to judge the end of an attempt with it.
+    fn open<B>(&self, trail: &Trail, how: How) -> Result<(S::Service, Begun), Failed>
     where
         S: Transport<B>,
     {
-        let now = at.unwrap_or_else(Instant::now);
+        let now = trail.begun(how.is_delayed).unwrap_or_else(Instant::now);
         let timeout = self.settings.retry.per_try_timeout();
-        let target = target(self.settings, candidate);
+        let target = self.target(trail)?;
         let (service, connections) = self.transport.open(&target).map_err(Failed::Rejected)?;
         let begun = Begun {
             limit: timeout.and_then(|timeout| now.checked_add(timeout)),
@@ -186,7 +178,6 @@ impl<S> Call<'_, S> {
     fn send<B>(
         &self,
         mut service: S::Service,
-        candidate: &Candidate,
         how: How,
         in_hand: &mut InHand<B>,
         trail: &mut Trail,
@@ -196,30 +187,40 @@ impl<S> Call<'_, S> {
         S: Transport<B>,
         B: RequestBody,
     {
-        let seen = trail.seen();
+        let target = self.target(trail)?;
         let change = |head: &mut Parts| {
             self.transport
-                .prepare(head, &target(self.settings, candidate))
+                .prepare(head, &target)
                 .map_err(Failed::Rejected)?;
-            mark(head, seen);
+            mark(head, trail.seen());
             self.settings.propagator.inject(&mut head.headers);
             if let (true, Some(deadline)) = (how.is_delayed, self.deadline) {
                 deadline::write_rest(&mut head.headers, deadline, Instant::now());
             }
             Ok(())
         };
-        let send = |request| {
-            trail.sent();
-            // The very service that is ready takes the call: readiness does not pass on to clones.
-            sent(service.call(request));
-        };
-        in_hand.send(change, send).unwrap_or_else(|| Err(gone()))
+        // The very service that is ready takes the call: readiness does not pass on to clones.
+        let send = |request| sent(service.call(request));
+        in_hand.send(change, send).unwrap_or_else(|| Err(gone()))?;
+        trail.sent();
+        Ok(())
+    }
+
+    /// Where the running attempt goes.
+    fn target<'t>(&'t self, trail: &'t Trail) -> Result<Target<'t>, Failed> {
+        let Settings { balancer, host, .. } = self.settings;
+        let candidate = trail.candidate().ok_or_else(gone)?;
+        Ok(Target::new(
+            candidate,
+            balancer.service().name(),
+            host.as_ref(),
+        ))
     }
 
     /// What the end of an attempt means.
     pub(super) fn judged<B>(
         &self,
-        candidate: &Candidate,
+        trail: &Trail,
         begun: &Begun,
         ended: Ended<S::ResponseBody, ErrorOf<S, B>>,
     ) -> Result<Response<S::ResponseBody>, Failed>
@@ -230,20 +231,19 @@ impl<S> Call<'_, S> {
         let failed = match ended {
             Some(Ok(response)) => return Ok(response),
             Some(Err(error)) => {
-                let instance = candidate.instance();
+                let Some(candidate) = trail.candidate() else {
+                    return Err(gone());
+                };
                 Some(Failed::sent(
                     &*self.settings.classifier,
-                    instance,
+                    candidate.instance(),
                     error.into(),
                 ))
             }
             None => None,
         };
         let before = begun.connections;
-        let after = before.and_then(|_| {
-            self.transport
-                .connections(&target(self.settings, candidate))
-        });
+        let after = before.and_then(|_| self.transport.connections(&self.target(trail).ok()?));
         let connections = before.zip(after);
         Err(match failed {
             Some(failed)
@@ -268,16 +268,6 @@ fn gone() -> Failed {
 /// `None` when the time came first.
 async fn within<F: Future>(limit: Option<Instant>, future: F) -> Option<F::Output> {
     until(limit, pin!(future)).await
-}
-
-fn target<'t>(settings: &'t Settings, candidate: &'t Candidate) -> Target<'t> {
-    let Settings {
-        balancer,
-        authority,
-        origins,
-        ..
-    } = settings;
-    Target::new(candidate, balancer.service().name(), authority, origins)
 }
 
 impl Begun {

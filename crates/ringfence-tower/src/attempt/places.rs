@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 
-use ringfence_balancer::{Candidate, Decision, InFlight};
+use ringfence_balancer::{Decision, InFlight};
 use tokio::time::Instant;
 
 use super::trail::Trail;
@@ -29,11 +29,11 @@ pub(super) async fn admit(
 /// Begins an attempt at the next candidate that has room for it, where so many were `tried`, and counts those that it passes by. The
 /// first one was chosen with its trial in mind; for the last one, which has nobody behind it, a trial is no reason to pass it by
 /// either, if the attempt `is_needed`. One that is not needed is none of the last resorts.
-pub(super) fn begin_next<'c>(
-    decision: &'c Decision,
+pub(super) fn begin_next(
+    decision: &Decision,
     tried: &mut usize,
     is_needed: bool,
-) -> Option<(&'c Candidate, InFlight)> {
+) -> Option<InFlight> {
     let mut all = decision.candidates_and_last_resorts().len();
     if !is_needed {
         all -= decision.last_resorts();
@@ -52,8 +52,8 @@ pub(super) fn begin_next<'c>(
         } else {
             candidate.try_begin()
         };
-        if let Some(attempt) = attempt {
-            return Some((candidate, attempt));
+        if attempt.is_some() {
+            return attempt;
         }
     }
     None

@@ -5,11 +5,11 @@ use std::pin::pin;
 use http::request::Parts;
 use http::{Request, Response};
 use http_body::Body;
-use ringfence_balancer::{Decision, PickError};
+use ringfence_balancer::{Behind, Decision, PickError};
 use tokio::time::Instant;
 use tower_service::Service;
 
-use super::choose::{Way, decide};
+use super::choose::{Untouched, Way, decide};
 use super::in_hand::InHand;
 use super::pass::pass;
 use super::places::admit;
@@ -19,7 +19,15 @@ use crate::body::RequestBody;
 use crate::error::{BoxError, Error};
 use crate::settings::Settings;
 
-/// Decides a call that need not wait and does not go untouched; false for any other. `untouched` takes what the policy does not
+/// How the first attempt of a call begins.
+pub(super) enum Start {
+    /// It has begun, at the owner of the key. These are behind it.
+    AtOwner(Behind),
+    /// At the instances of the decision.
+    Chosen,
+}
+
+/// Decides a call that need not wait and does not go untouched; `None` for any other. `untouched` takes what the policy does not
 /// decide.
 pub(super) fn at_once<S, B: RequestBody>(
     settings: &Settings,
@@ -27,25 +35,27 @@ pub(super) fn at_once<S, B: RequestBody>(
     untouched: &mut Option<S>,
     trail: &mut Trail,
     decision: &mut Option<Decision>,
-) -> Result<bool, Error> {
+) -> Result<Option<Start>, Error> {
     let is_limited = settings.balancer.config().concurrency().max_in_flight() > 0;
     let Some(head) = in_hand
         .head()
         .filter(|_| !is_limited && untouched.is_none())
     else {
-        return Ok(false);
+        return Ok(None);
     };
     match decide(settings, head, untouched, trail, decision) {
-        Ok(way) => Ok(matches!(way, Way::Chosen)),
-        Err(PickError::NotReady { .. }) => Ok(false),
+        Ok(Way::Owner(owner)) => Ok(Some(Start::AtOwner(trail.begin_at(owner)))),
+        Ok(Way::Chosen) => Ok(Some(Start::Chosen)),
+        Ok(Way::Untouched(_)) | Err(PickError::NotReady { .. }) => Ok(None),
         Err(error) => Err(trail.not_picked(settings, error)),
     }
 }
 
 /// What becomes of a call that is not decided at once.
 pub(super) enum Otherwise<R: Body> {
-    /// It goes to the instances of the decision.
+    /// It goes to the instances that were chosen.
     Chosen {
+        start: Start,
         /// For the first view, or for a place among the calls in flight.
         has_waited: bool,
     },
@@ -69,10 +79,26 @@ where
     R: Body,
 {
     let (way, has_waited) = find(settings, in_hand, untouched, deadline, trail, decision).await?;
-    let untouched = match way {
-        Way::Chosen => return Ok(Otherwise::Chosen { has_waited }),
-        Way::Untouched(untouched) => untouched,
+    let start = match way {
+        Way::Owner(owner) => Start::AtOwner(trail.begin_at(owner)),
+        Way::Chosen => Start::Chosen,
+        Way::Untouched(untouched) => return leave(settings, in_hand, untouched, trail).await,
     };
+    Ok(Otherwise::Chosen { start, has_waited })
+}
+
+/// The client has the request as it came.
+async fn leave<S, B, R>(
+    settings: &Settings,
+    in_hand: &mut InHand<B>,
+    untouched: Untouched<S>,
+    trail: &mut Trail,
+) -> Result<Otherwise<R>, Error>
+where
+    B: RequestBody,
+    S: Service<Request<B>, Response = Response<R>, Error: Into<BoxError>>,
+    R: Body,
+{
     let Some(request) = in_hand.take() else {
         return Err(trail.gone(settings));
     };
@@ -149,6 +175,7 @@ async fn admitted<S>(
     match decide(settings, head, &mut None::<S>, trail, decision) {
         // Not without a client to be left untouched.
         Ok(Way::Untouched(_)) => Err(trail.gone(settings)),
+        Ok(Way::Owner(owner)) => Ok((Way::Owner(owner), true)),
         Ok(Way::Chosen) => Ok((Way::Chosen, true)),
         Err(error) => Err(trail.not_picked(settings, error)),
     }

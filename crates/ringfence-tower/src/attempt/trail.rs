@@ -7,7 +7,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::HeaderMap;
-use ringfence_balancer::{Decision, FailureKind, InFlight, Outcome, Permit, PickError};
+use ringfence_balancer::{
+    Behind, Candidate, Choice, Decision, FailureKind, InFlight, Outcome, Owner, Permit, PickError,
+};
 use ringfence_core::PoolSpec;
 use tokio::time::Instant;
 
@@ -104,8 +106,16 @@ impl Trail {
         self.past().pool = Some(Arc::clone(decision.pool()));
     }
 
-    pub(super) fn decided(&mut self, decision: &Decision) {
-        self.watched.decided(decision, self.label.as_ref());
+    pub(super) fn decided(&mut self, choice: Choice) {
+        self.watched.decided(choice, self.label.as_ref());
+    }
+
+    /// The attempt at the owner of the key begins.
+    pub(super) fn begin_at(&mut self, owner: Owner) -> Behind {
+        self.decided(owner.choice());
+        let behind = owner.behind();
+        self.begin(owner.begin());
+        behind
     }
 
     pub(super) fn admitted(&mut self, permit: Permit) {
@@ -117,6 +127,11 @@ impl Trail {
         self.running = Some(attempt);
         self.seen += u32::from(self.sent);
         self.sent = false;
+    }
+
+    /// Who is asked now.
+    pub(super) fn candidate(&self) -> Option<&Candidate> {
+        self.running.as_ref().map(InFlight::candidate)
     }
 
     /// The error of a call that has lost what it cannot be without.

@@ -12,7 +12,6 @@ use http_body::Body;
 use tower_service::Service;
 
 pub use self::connections::Connections;
-pub(crate) use self::origin::Origin;
 pub use self::origin::{Authority, Target};
 #[cfg(feature = "tonic")]
 pub(crate) use self::tonic::DialError;

@@ -1,14 +1,11 @@
 //! Where a request goes, and which name it carries.
 
-use std::fmt;
 use std::sync::Arc;
 
 use http::HeaderValue;
 use http::uri::{self, Scheme};
 use ringfence_balancer::{AttachmentKey, Candidate, Presence};
 use ringfence_core::{Instance, Scheme as InstanceScheme};
-
-use crate::error::BoxError;
 
 /// The name under which a request asks for its resource: `:authority` of HTTP/2, `Host` of HTTP/1.
 ///
@@ -31,14 +28,25 @@ impl Authority {
         instance: &Instance,
         service: &str,
     ) -> Result<uri::Authority, uri::InvalidUri> {
-        match self {
-            Self::Fixed(name) => Ok(name.clone()),
-            Self::Service => match service_authority(service) {
-                Some(name) => Ok(name),
-                None => address(instance),
-            },
-            Self::Instance => address(instance),
+        match self.name(service) {
+            Some(name) => Ok(name),
+            None => uri::Authority::try_from(instance.address().to_string()),
         }
+    }
+
+    /// The name, where it is not the address of the instance.
+    fn name(&self, service: &str) -> Option<uri::Authority> {
+        match self {
+            Self::Fixed(name) => Some(name.clone()),
+            Self::Service => service_authority(service),
+            Self::Instance => None,
+        }
+    }
+
+    /// The name as `Host` says it.
+    pub(crate) fn host(&self, service: &str) -> Option<HeaderValue> {
+        let name = self.name(service)?;
+        HeaderValue::try_from(name.as_str()).ok()
     }
 }
 
@@ -48,31 +56,25 @@ fn service_authority(name: &str) -> Option<uri::Authority> {
     (authority.as_str() == authority.host()).then_some(authority)
 }
 
-fn address(instance: &Instance) -> Result<uri::Authority, uri::InvalidUri> {
-    uri::Authority::try_from(instance.address().to_string())
-}
-
 /// The instance that an attempt goes to, as a [`Transport`](crate::Transport) sees it.
 #[derive(Debug)]
 pub struct Target<'a> {
     candidate: &'a Candidate,
     service: &'a str,
-    authority: &'a Authority,
-    origins: &'a AttachmentKey<Result<Origin, String>>,
+    host: Option<&'a HeaderValue>,
 }
 
 impl<'a> Target<'a> {
+    /// `host` is what `Host` says, where that is not the address.
     pub(crate) fn new(
         candidate: &'a Candidate,
         service: &'a str,
-        authority: &'a Authority,
-        origins: &'a AttachmentKey<Result<Origin, String>>,
+        host: Option<&'a HeaderValue>,
     ) -> Self {
         Self {
             candidate,
             service,
-            authority,
-            origins,
+            host,
         }
     }
 
@@ -112,53 +114,12 @@ impl<'a> Target<'a> {
         self.candidate.presence()
     }
 
-    /// Does with the origin what is to be done. It is parsed once for each instance.
-    #[inline]
-    pub(crate) fn with_origin<R>(&self, mut act: impl FnMut(&Result<Origin, String>) -> R) -> R {
-        let node = self.candidate.node();
-        match node.read_attachment(self.origins, &mut act) {
-            Some(done) => done,
-            None => act(&self.made_origin()),
-        }
+    pub(crate) fn address(&self) -> Result<&uri::Authority, &uri::InvalidUri> {
+        self.candidate.node().authority()
     }
 
-    #[cold]
-    fn made_origin(&self) -> Arc<Result<Origin, String>> {
-        self.attachment(self.origins, || {
-            Origin::new(self.instance(), self.service, self.authority)
-                .map_err(|error| error.to_string())
-        })
-    }
-}
-
-/// The parts of the URI that lead to an instance.
-pub(crate) struct Origin {
-    pub(crate) scheme: Scheme,
-    pub(crate) authority: uri::Authority,
-    /// Set where the name differs from the address.
-    pub(crate) host: Option<HeaderValue>,
-}
-
-impl Origin {
-    fn new(instance: &Instance, service: &str, authority: &Authority) -> Result<Self, BoxError> {
-        let host = match authority {
-            Authority::Instance => None,
-            named => {
-                let name = named.resolve(instance, service)?;
-                Some(HeaderValue::try_from(name.as_str())?)
-            }
-        };
-        Ok(Self {
-            scheme: scheme(instance.scheme()),
-            authority: address(instance)?,
-            host,
-        })
-    }
-}
-
-impl fmt::Debug for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}", self.scheme, self.authority)
+    pub(crate) fn host(&self) -> Option<&HeaderValue> {
+        self.host
     }
 }
 

@@ -8,6 +8,7 @@ use http::{Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
+use super::origin::scheme;
 use super::{Rejection, Target, Transport};
 use crate::error::{BoxError, Error};
 use crate::uri;
@@ -37,15 +38,14 @@ where
     }
 
     fn prepare(&self, head: &mut Parts, target: &Target<'_>) -> Result<(), Rejection> {
-        target.with_origin(|origin| {
-            let origin = origin
-                .as_ref()
-                .map_err(|error| Rejection::Config(error.as_str().into()))?;
-            uri::point_at(head, &origin.scheme, &origin.authority)
-                .map_err(|error| Rejection::BadRequest(error.into()))?;
-            uri::set_host(head, origin.host.as_ref());
-            Ok(())
-        })
+        let address = target
+            .address()
+            .map_err(|error| Rejection::Config(error.to_string().into()))?;
+        let scheme = scheme(target.instance().scheme());
+        uri::point_at(head, scheme, address.clone())
+            .map_err(|error| Rejection::BadRequest(error.into()))?;
+        uri::set_host(head, target.host());
+        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::{HeaderMap, StatusCode};
-use ringfence_balancer::{CallOutcome, CallRecord, Decision};
+use ringfence_balancer::{CallOutcome, CallRecord, Choice};
 use ringfence_core::{Instance, InstanceId};
 use tokio::time::Instant;
 
@@ -52,12 +52,12 @@ impl Watched {
         }
     }
 
-    pub(crate) fn decided(&mut self, decision: &Decision, rule: Option<&Arc<str>>) {
+    pub(crate) fn decided(&mut self, choice: Choice, rule: Option<&Arc<str>>) {
         if let Some(record) = &mut self.record {
-            record.decided(decision, rule);
+            record.decided(choice, rule);
         }
         if let Some(traced) = &self.traced {
-            traced.decided(decision, rule);
+            traced.decided(choice, rule);
         }
     }
 

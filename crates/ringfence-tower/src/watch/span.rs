@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::{HeaderMap, Method, StatusCode, Uri};
-use ringfence_balancer::{Balancer, CallOutcome, Decision, PoolLabel};
+use ringfence_balancer::{Balancer, CallOutcome, Choice, PoolLabel};
 use ringfence_core::Instance;
 use tracing::field::{Empty, display};
 use tracing::{Level, Span, span};
@@ -73,13 +73,13 @@ pub(super) fn key(span: &Span, source: &dyn fmt::Display, key: Option<&[u8]>) {
     }
 }
 
-pub(super) fn decided(span: &Span, decision: &Decision, rule: Option<&Arc<str>>) {
+pub(super) fn decided(span: &Span, choice: Choice, rule: Option<&Arc<str>>) {
     let rule = rule.map_or(PoolLabel::DEFAULT_RULE, |rule| rule);
     span.record(
         "ringfence.pool",
-        display(format_args!("{rule}/{}", decision.stage())),
+        display(format_args!("{rule}/{}", choice.stage())),
     );
-    span.record("ringfence.epoch", decision.epoch());
+    span.record("ringfence.epoch", choice.epoch());
 }
 
 pub(super) fn answered(span: &Span, status: StatusCode, headers: &HeaderMap) {

@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::{HeaderMap, Request, StatusCode};
-use ringfence_balancer::{Balancer, CallOutcome, Decision};
+use ringfence_balancer::{Balancer, CallOutcome, Choice};
 use ringfence_core::Instance;
 use tracing::Span;
 
@@ -41,8 +41,8 @@ impl Traced {
         span::key(&self.span, source, key);
     }
 
-    pub(super) fn decided(&self, decision: &Decision, rule: Option<&Arc<str>>) {
-        span::decided(&self.span, decision, rule);
+    pub(super) fn decided(&self, choice: Choice, rule: Option<&Arc<str>>) {
+        span::decided(&self.span, choice, rule);
     }
 
     /// Another attempt; the instance is that of the one whose answer is to count.

@@ -271,7 +271,7 @@ async fn call(balancer: &Balancer, key: &str) {
     let decision = balancer
         .pick(&PickRequest::new().with_key(key))
         .expect("an owner");
-    call.decided(&decision, None);
+    call.decided(decision.choice(), None);
     if call.wants_key_source() {
         call.key_source("header x-user");
     }

@@ -123,14 +123,14 @@ async fn observers_hear_how_calls_end_with_their_pool_attempts_and_time() {
     let begin = || balancer.observe_call().expect("observed");
 
     let mut call = begin();
-    call.decided(&decision, Some(&"carts".into()));
+    call.decided(decision.choice(), Some(&"carts".into()));
     call.attempt();
     call.attempt();
     sleep(Duration::from_millis(30)).await;
     let last = decision.instance().id();
     call.end(CallOutcome::AttemptsExhausted, Some(last));
     let mut call = begin();
-    call.decided(&decision, None);
+    call.decided(decision.choice(), None);
     drop(call);
     begin().end(CallOutcome::NoInstances, None);
 
@@ -153,7 +153,7 @@ async fn labels_of_pools_are_bounded_and_each_is_asked_for_once() {
         .expect("an owner");
     let call = |rule: &Arc<str>| {
         let mut call = balancer.observe_call().expect("observed");
-        call.decided(&decision, Some(rule));
+        call.decided(decision.choice(), Some(rule));
         call.end(CallOutcome::Success, None);
     };
     // The same names again and again, each time in another place, as from a policy that is loaded anew.
@@ -208,7 +208,7 @@ async fn the_label_of_a_rule_that_is_gone_is_given_back_after_its_last_call() {
         .expect("an owner");
     let begin = |policy: &CompiledPolicy, rule: &str| {
         let mut call = balancer.observe_call().expect("observed");
-        call.decided(&decision, Some(&label(policy, rule)));
+        call.decided(decision.choice(), Some(&label(policy, rule)));
         call
     };
     let end = |call: CallRecord| call.end(CallOutcome::Success, None);
@@ -262,7 +262,7 @@ async fn labels_that_are_given_back_are_there_for_others() {
     let old = follow(&balancer, &names).await;
     let begin = |policy: &CompiledPolicy, rule: &str| {
         let mut call = balancer.observe_call().expect("observed");
-        call.decided(&decision, Some(&label(policy, rule)));
+        call.decided(decision.choice(), Some(&label(policy, rule)));
         call
     };
     let running: Vec<_> = names.iter().map(|name| begin(&old, name)).collect();

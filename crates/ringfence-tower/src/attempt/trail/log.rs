@@ -1,17 +1,17 @@
 //! What is written to the log.
 
-use ringfence_balancer::Candidate;
+use ringfence_core::Instance;
 
 use super::Trail;
 use crate::settings::Settings;
 
 impl Trail {
-    pub(in crate::attempt) fn log_hedge(&self, settings: &Settings, second: &Candidate) {
+    pub(in crate::attempt) fn log_hedge(&self, settings: &Settings, second: &Instance) {
         if let Some(first) = &self.running {
             tracing::debug!(
                 service = %settings.balancer.service(),
                 instance = %first.instance().id(),
-                beside = %second.instance().id(),
+                beside = %second.id(),
                 "no answer yet, request goes to another instance too"
             );
         }

@@ -8,13 +8,13 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue, TE};
 use http::{Method, Request};
 use http_body_util::Full;
-use ringfence_balancer::{AttachmentKey, BoxFuture, Candidate, ProbeError, ServiceKey, WarmUp};
+use ringfence_balancer::{BoxFuture, Candidate, ProbeError, ServiceKey, WarmUp};
 use tonic::body::Body;
 use tonic::transport::Channel;
 use tower_service::Service as _;
 
 use super::options::Options;
-use crate::transport::{Authority, Origin, Rejection, Target};
+use crate::transport::{Rejection, Target};
 
 /// Makes the connections of new instances, see [`TonicConnector::warm_up`](super::TonicConnector::warm_up).
 ///
@@ -37,19 +37,15 @@ use crate::transport::{Authority, Origin, Rejection, Target};
 /// ```
 pub struct TonicWarmUp {
     options: Arc<Options>,
-    origins: AttachmentKey<Result<Origin, String>>,
 }
 
 impl TonicWarmUp {
     pub(super) fn new(options: Arc<Options>) -> Self {
-        Self {
-            options,
-            origins: AttachmentKey::unique(),
-        }
+        Self { options }
     }
 
     async fn connect(&self, candidate: &Candidate, service: &str) -> Result<(), ProbeError> {
-        let target = Target::new(candidate, service, &Authority::Instance, &self.origins);
+        let target = Target::new(candidate, service, None);
         let channels = self.options.channels(&target).map_err(rejected)?;
         let channels = channels.as_ref().as_ref();
         let channels = channels.map_err(|reason| ProbeError::new(reason.as_str()))?;
