@@ -95,6 +95,7 @@ pub(crate) struct Tracker {
 
 impl Tracker {
     /// `verdict` is what the head says.
+    #[inline]
     pub(crate) fn new(
         mut in_flight: Option<InFlight>,
         classifier: Classifier,
@@ -129,6 +130,7 @@ impl Tracker {
     }
 
     /// Keeps the place of the call as long as the response lasts.
+    #[inline]
     #[must_use]
     pub(crate) fn with_permit(mut self, permit: Option<Permit>) -> Self {
         self._permit = permit;
@@ -136,6 +138,7 @@ impl Tracker {
     }
 
     /// Tells of the call when the response is over.
+    #[inline]
     #[must_use]
     pub(crate) fn watched(mut self, watched: Watched) -> Self {
         self.watched = watched;
