@@ -13,7 +13,8 @@ use super::capture::{self, Captured, Shared};
 /// Implemented for [`Full`], [`Empty`], [`BoxBody`] and [`UnsyncBoxBody`] with [`Bytes`] as data,
 /// `String`, [`Body`](crate::Body), and with the features `tonic` and `hyper` for tonic's and
 /// hyper's own bodies. Wrap anything else in [`Body`](crate::Body), or implement the trait without
-/// any method: then the request is sent once and never hops.
+/// any method: then the request is sent once and never hops. What a boxed body has at once is read
+/// before it is sent, at most two frames of it.
 ///
 /// [`Full`]: http_body_util::Full
 /// [`Empty`]: http_body_util::Empty
