@@ -11,7 +11,7 @@ use ringfence_balancer::Balancer;
 use tower_service::Service;
 use tracing::Instrument as _;
 
-use crate::attempt;
+use crate::attempt::{self, Call};
 use crate::body::{RequestBody, ResponseBody};
 use crate::settings::Settings;
 use crate::transport::Transport;
@@ -105,21 +105,20 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let transport = self.transport.clone();
-        let settings = Arc::clone(&self.settings);
-        let traced = Traced::begin(&settings.balancer, &request);
+        let traced = Traced::begin(&self.settings.balancer, &request);
         let span = traced.as_ref().map(|traced| traced.span().clone());
+        let call = Call::new(self.transport.clone(), Arc::clone(&self.settings));
         ResponseFuture {
             inner: match span {
                 // Made where it is boxed: it is large.
                 None => {
                     let place = Box::new_uninit();
-                    let call = attempt::run(transport, settings, request, traced);
-                    let call: Pin<Box<_>> = Box::into_pin(Box::write(place, call));
-                    call
+                    let answer = attempt::run(call, request, traced);
+                    let answer: Pin<Box<_>> = Box::into_pin(Box::write(place, answer));
+                    answer
                 }
                 Some(span) => {
-                    let answer = attempt::run(transport, settings, request, traced);
+                    let answer = attempt::run(call, request, traced);
                     Box::pin(answer.instrument(span))
                 }
             },

@@ -27,17 +27,18 @@ pub(crate) fn point_at(
         return Err(UriError::Connect);
     }
     let mut parts = mem::take(&mut head.uri).into_parts();
-    parts.scheme = Some(scheme);
-    parts.authority = Some(authority);
+    parts.scheme.replace(scheme);
+    parts.authority.replace(authority);
     // With an authority the path may not be missing; an empty one means the root.
-    let path = match parts.path_and_query {
-        None => PathAndQuery::from_static("/"),
-        Some(path) if path.as_str().starts_with('?') => {
-            PathAndQuery::try_from(format!("/{}", path.as_str())).map_err(|_| UriError::Invalid)?
+    let path = parts.path_and_query.as_ref().map(PathAndQuery::as_str);
+    match path {
+        Some(path) if !path.starts_with('?') => {}
+        None => parts.path_and_query = Some(PathAndQuery::from_static("/")),
+        Some(query) => {
+            let path = PathAndQuery::try_from(format!("/{query}"));
+            parts.path_and_query = Some(path.map_err(|_| UriError::Invalid)?);
         }
-        Some(path) => path,
-    };
-    parts.path_and_query = Some(path);
+    }
     head.uri = Uri::from_parts(parts).map_err(|_| UriError::Invalid)?;
     Ok(())
 }

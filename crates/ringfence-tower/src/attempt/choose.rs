@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use http::request::Parts;
 use ringfence_balancer::{
-    Current, Decision, MissingKey, Owner, PickError, PickRequest, Suggestion,
+    Behind, Current, Decision, MissingKey, Owner, PickError, PickRequest, Suggestion,
 };
-use ringfence_core::RequestTags;
+use ringfence_core::{Instance, RequestTags};
 use ringfence_policy::{Decides, RequestHead};
 
 use super::trail::Trail;
@@ -17,12 +17,27 @@ use crate::settings::Settings;
 
 /// Where a request goes.
 pub(super) enum Way<S> {
-    /// To the owner of its key, and to those behind it if that fails.
-    Owner(Owner),
-    /// To the instances of the decision.
+    /// To those that were chosen.
     Chosen,
     /// As it is into the inner client.
     Untouched(Untouched<S>),
+}
+
+/// Whom a request may go to.
+#[derive(Default)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it lies in the boxed future of a request, and a box of its own would be an allocation more"
+)]
+pub(super) enum Chosen {
+    #[default]
+    Nobody,
+    /// The owner of its key, and those behind it if that fails.
+    Owner(Owner),
+    /// Those, once the attempt at the owner has begun.
+    Behind(Behind),
+    /// The candidates of a decision.
+    Decision(Decision),
 }
 
 /// The inner client, which takes a request as it is.
@@ -32,35 +47,31 @@ pub(super) struct Untouched<S> {
     pub(super) observed: Option<Box<Suggestion>>,
 }
 
-/// Decides by what is known now, into `decision`. `untouched` takes the request if the policy does not decide, and `trail` gets the
+/// Decides by what is known now, into `chosen`. `untouched` takes the request if the policy does not decide, and `trail` gets the
 /// name of the rule if it does.
 pub(super) fn decide<S>(
     settings: &Settings,
     head: &mut Parts,
     untouched: &mut Option<S>,
     trail: &mut Trail,
-    decision: &mut Option<Decision>,
+    chosen: &mut Chosen,
 ) -> Result<Way<S>, PickError> {
     let decided = settings.balancer.read(|current| {
         let (by, observed) = by_policy(settings, current, head, trail);
         if let Some(by) = by {
-            *decision = Some(by?);
+            *chosen = Chosen::Decision(by?);
             return Ok(Way::Chosen);
         }
         if let Some(service) = untouched.take() {
             let observed = observed.map(Box::new);
             return Ok(Way::Untouched(Untouched { service, observed }));
         }
-        let way = by_baseline(settings, current, head, trail, decision)?;
+        *chosen = by_baseline(settings, current, head, trail)?;
         if let Some(suggestion) = observed {
-            let actual = match (&way, &*decision) {
-                (Way::Owner(owner), _) => Some(owner.instance()),
-                (_, decision) => decision.as_ref().map(|decision| &**decision.instance()),
-            };
-            let actual = actual.map(|instance| instance.id().as_str());
+            let actual = chosen.instance().map(|instance| instance.id().as_str());
             settings.balancer.observed(&suggestion, actual);
         }
-        Ok(way)
+        Ok(Way::Chosen)
     });
     match decided.flatten() {
         // What the client can do by itself is not held up by a registry.
@@ -121,32 +132,30 @@ fn by_policy(
     (Some(decision), None)
 }
 
-fn by_baseline<S>(
+fn by_baseline(
     settings: &Settings,
     current: Current<'_>,
     head: &Parts,
     trail: &mut Trail,
-    decision: &mut Option<Decision>,
-) -> Result<Way<S>, PickError> {
+) -> Result<Chosen, PickError> {
     let request = PickRequest::new().with_max_candidates(settings.max_candidates());
     let missing_key = match settings.baseline.kind {
-        Kind::Routing => return by_routing(settings, current, head, request, trail, decision),
+        Kind::Routing => return by_routing(settings, current, head, request, trail),
         Kind::RoundRobin => MissingKey::RoundRobin,
         Kind::LeastRequest => MissingKey::LeastRequest,
         Kind::P2c | Kind::Untouched => MissingKey::P2c,
     };
-    *decision = Some(current.pick(&request.with_missing_key(missing_key))?);
-    Ok(Way::Chosen)
+    let decision = current.pick(&request.with_missing_key(missing_key))?;
+    Ok(Chosen::Decision(decision))
 }
 
-fn by_routing<S>(
+fn by_routing(
     settings: &Settings,
     current: Current<'_>,
     head: &Parts,
     request: PickRequest<'_>,
     trail: &mut Trail,
-    decision: &mut Option<Decision>,
-) -> Result<Way<S>, PickError> {
+) -> Result<Chosen, PickError> {
     let longest = settings.balancer.config().max_key_len();
     let key = key::find(&settings.keys, head, longest);
     let mut request = request;
@@ -166,6 +175,7 @@ fn by_routing<S>(
         && key
             .as_ref()
             .is_some_and(|(_, source)| source.is_extension());
+    trail.key_is_all = is_only_key;
     if !is_only_key && let Some(tags) = head.extensions.get::<RequestTags>() {
         request = request.with_tags(tags);
     }
@@ -173,8 +183,18 @@ fn by_routing<S>(
     if settings.retry.hedging().is_none()
         && let Some(owner) = current.owner(&request)
     {
-        return Ok(Way::Owner(owner));
+        return Ok(Chosen::Owner(owner));
     }
-    *decision = Some(current.pick(&request)?);
-    Ok(Way::Chosen)
+    Ok(Chosen::Decision(current.pick(&request)?))
+}
+
+impl Chosen {
+    /// The first of them.
+    fn instance(&self) -> Option<&Instance> {
+        match self {
+            Self::Owner(owner) => Some(owner.instance()),
+            Self::Decision(decision) => Some(decision.instance()),
+            Self::Nobody | Self::Behind(_) => None,
+        }
+    }
 }

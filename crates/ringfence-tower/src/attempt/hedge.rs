@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::pending;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
@@ -11,7 +12,6 @@ use tokio::time::timeout;
 
 use super::failed::{Failed, status_text};
 use super::in_hand::InHand;
-use super::one::How;
 use super::places::begin_next;
 use super::trail::Trail;
 use super::{Call, Ended, until};
@@ -22,27 +22,13 @@ use crate::retry::RetryPolicy;
 use crate::settings::Settings;
 use crate::transport::Transport;
 
-/// Who comes after the running attempt.
-pub(super) struct Ahead<'c, 't> {
-    decision: &'c Decision,
-    tried: &'t mut usize,
-}
-
-impl<'c, 't> Ahead<'c, 't> {
-    /// The candidates but for those that were `tried`; the second attempt is counted there.
-    pub(super) fn new(decision: &'c Decision, tried: &'t mut usize) -> Self {
-        Self { decision, tried }
-    }
-}
-
-impl<S> Call<'_, S> {
+impl<S> Call<S> {
     /// One attempt, and where it has no answer after `delay`, a second one beside it at the next candidate. The first good answer
     /// of the two is it, and the other attempt is given up; where both fail, it is the later failure.
     pub(super) async fn hedged<B>(
         &mut self,
-        ahead: Ahead<'_, '_>,
+        decision: &Decision,
         delay: Duration,
-        is_delayed: bool,
         in_hand: &mut InHand<B>,
         trail: &mut Trail,
     ) -> Ended<S::ResponseBody>
@@ -54,7 +40,7 @@ impl<S> Call<'_, S> {
         // It outlives the race, so that the end of the time can be put down to both instances.
         let mut beside = None;
         let race = (&mut *trail, &mut beside);
-        let raced = self.raced(ahead, delay, is_delayed, in_hand, race);
+        let raced = self.raced(decision, delay, in_hand, race);
         let ended = until(deadline, pin!(raced)).await;
         ended.unwrap_or_else(|| {
             if let Some(beside) = beside {
@@ -66,9 +52,8 @@ impl<S> Call<'_, S> {
 
     async fn raced<B>(
         &mut self,
-        ahead: Ahead<'_, '_>,
+        decision: &Decision,
         delay: Duration,
-        is_delayed: bool,
         in_hand: &mut InHand<B>,
         (trail, running): (&mut Trail, &mut Option<Trail>),
     ) -> Ended<S::ResponseBody>
@@ -76,33 +61,30 @@ impl<S> Call<'_, S> {
         S: Transport<B>,
         B: RequestBody,
     {
-        let how = How {
-            is_delayed,
-            ends_with_call: false,
-        };
-        let (begun, call) = self.begin(how, in_hand, trail).await?;
+        let (begun, call) = self.begin(in_hand, trail).await?;
         let mut first = pin!(begun.until_end(call));
         if let Ok(ended) = timeout(delay, first.as_mut()).await {
             return self.judged::<B>(trail, &begun, ended);
         }
-        let Some((attempt, mut beside)) = self.hedge(ahead, in_hand) else {
+        let Some((attempt, mut beside)) = self.hedge(decision, in_hand) else {
             let ended = first.await;
             return self.judged::<B>(trail, &begun, ended);
         };
         trail.attempt_beside();
         let hedge = running.insert(trail.beside());
-        trail.log_hedge(self.settings, attempt.instance());
+        trail.log_hedge(&self.settings, attempt.instance());
         hedge.begin(attempt);
-        let mut transport = self.transport.clone();
         let mut call = Call {
-            transport: &mut transport,
+            transport: self.transport.clone(),
+            settings: Arc::clone(&self.settings),
+            is_delayed: true,
             ..*self
         };
-        let how = How {
-            is_delayed: true,
-            ends_with_call: false,
-        };
-        let mut second = Box::pin(call.attempt(how, &mut beside, hedge));
+        let mut second = Box::pin(async move {
+            let (begun, calling) = call.begin(&mut beside, hedge).await?;
+            let ended = begun.until_end(calling).await;
+            call.judged::<B>(hedge, &begun, ended)
+        });
         let (over, is_first) = match select(first.as_mut(), second.as_mut()).await {
             Either::Left((ended, _)) => {
                 match self.last_word(self.judged::<B>(trail, &begun, ended)) {
@@ -120,7 +102,7 @@ impl<S> Call<'_, S> {
             },
         };
         if is_first {
-            over.note(self.settings, trail);
+            over.note(&self.settings, trail);
             // At the deadline the one that is waited for is to be found in the trail.
             // A block, because an answer need not be `Send`, and must not be kept over the wait behind it.
             {
@@ -135,7 +117,7 @@ impl<S> Call<'_, S> {
         }
         drop(second);
         if let Some(mut hedge) = running.take() {
-            over.note(self.settings, &mut hedge);
+            over.note(&self.settings, &mut hedge);
             trail.joined_by(hedge);
         }
         let ended = first.await;
@@ -144,22 +126,21 @@ impl<S> Call<'_, S> {
 
     /// What a further attempt needs, unless there may be none.
     fn hedge<B: RequestBody>(
-        &self,
-        ahead: Ahead<'_, '_>,
+        &mut self,
+        decision: &Decision,
         in_hand: &mut InHand<B>,
     ) -> Option<(InFlight, InHand<B>)> {
         if self.is_late() {
             return None;
         }
-        let Ahead { decision, tried } = ahead;
-        let mut now_tried = *tried;
-        let attempt = begin_next(decision, &mut now_tried, false)?;
+        let mut tried = self.tried;
+        let attempt = begin_next(decision, &mut tried, false)?;
         let beside = in_hand.beside()?;
         // Last, because what it grants counts as made.
         if !self.settings.balancer.try_hop() {
             return None;
         }
-        *tried = now_tried;
+        self.tried = tried;
         Some((attempt, beside))
     }
 

@@ -1,6 +1,7 @@
 //! The request between attempts.
 
 use std::convert::Infallible;
+use std::mem;
 
 use http::request::Parts;
 use http::{Extensions, Request};
@@ -15,24 +16,25 @@ use crate::retry::{Idempotent, RetryPolicy};
 ///
 /// Head and body are apart, because a head is large: making the body repeatable must not move it.
 pub(super) struct InHand<B: RequestBody> {
-    /// `None` while an attempt has it.
-    head: Option<Parts>,
-    /// What it was, once an attempt has had it and while there is a `replay`.
-    saved: SavedHead,
-    is_saved: bool,
+    head: Head,
     body: Option<B>,
     replay: Option<Replay<B>>,
     /// Whether a copy of the head has its extensions.
     with_extensions: bool,
 }
 
+/// The head is either here or with an attempt, and only then a copy is needed: the two share one place.
+enum Head {
+    Here(Parts),
+    /// An attempt has it. What it was is kept while there is a `replay`.
+    Taken(SavedHead),
+}
+
 impl<B: RequestBody> InHand<B> {
     pub(super) fn new(request: Request<B>) -> Self {
         let (head, body) = request.into_parts();
         Self {
-            head: Some(head),
-            saved: SavedHead::default(),
-            is_saved: false,
+            head: Head::Here(head),
             body: Some(body),
             replay: None,
             with_extensions: false,
@@ -41,24 +43,25 @@ impl<B: RequestBody> InHand<B> {
 
     /// The head, while no attempt has it.
     pub(super) fn head(&mut self) -> Option<&mut Parts> {
-        self.head.as_mut()
+        match &mut self.head {
+            Head::Here(head) => Some(head),
+            Head::Taken(_) => None,
+        }
     }
 
     /// Whether sending it twice does no harm.
     pub(super) fn is_idempotent(&self, retry: &RetryPolicy) -> bool {
-        self.head
-            .as_ref()
-            .is_some_and(|head| retry.is_idempotent(head))
+        matches!(&self.head, Head::Here(head) if retry.is_idempotent(head))
     }
 
-    /// Takes out what was said to the layer alone.
-    pub(super) fn forget_extensions(&mut self) {
+    /// Takes out what was said to the layer alone, which is all if the key is known to be all.
+    pub(super) fn forget_extensions(&mut self, key_is_all: bool) {
         let Some(head) = self.head() else {
             return;
         };
         let extensions = &mut head.extensions;
-        if extensions.len() == 1 && extensions.get::<RoutingKey>().is_some() {
-            // Nearly always it is the only one, and to let go of the map is less work than to empty it.
+        if key_is_all || (extensions.len() == 1 && extensions.get::<RoutingKey>().is_some()) {
+            // Nearly always, and to let go of the map is less work than to empty it.
             *extensions = Extensions::new();
         }
         if extensions.is_empty() {
@@ -102,28 +105,37 @@ impl<B: RequestBody> InHand<B> {
         change: impl FnOnce(&mut Parts) -> Result<(), E>,
         send: impl FnOnce(Request<B>) -> T,
     ) -> Option<Result<T, E>> {
-        let head = self.head.as_mut()?;
-        if self.replay.is_some() && !self.is_saved {
-            self.is_saved = self.saved.fill(head, self.with_extensions);
-            if !self.is_saved {
-                self.replay = None;
-            }
+        if matches!(self.head, Head::Taken(_)) {
+            return None;
         }
-        if let Err(error) = change(head) {
+        // The copy is filled where it stays.
+        let taken = Head::Taken(SavedHead::default());
+        let Head::Here(mut head) = mem::replace(&mut self.head, taken) else {
+            return None;
+        };
+        if let (Some(_), Head::Taken(saved)) = (&self.replay, &mut self.head)
+            && !saved.fill(&head, self.with_extensions)
+        {
+            self.replay = None;
+        }
+        if let Err(error) = change(&mut head) {
             return Some(Err(error));
         }
-        let (head, body) = self.head.take().zip(self.body.take())?;
+        let body = self.body.take()?;
         Some(Ok(send(Request::from_parts(head, body))))
     }
 
     /// Whether a further attempt could have the request, as far as can be told.
     pub(super) fn can_repeat(&self) -> bool {
-        self.head.is_some() || self.replay.is_some()
+        matches!(self.head, Head::Here(_)) || self.replay.is_some()
     }
 
     /// The head again, after an attempt took it.
     fn copied_head(&self) -> Option<Parts> {
-        self.is_saved.then(|| self.saved.restore())?
+        match &self.head {
+            Head::Here(_) => None,
+            Head::Taken(saved) => saved.restore(),
+        }
     }
 
     /// The same request for an attempt beside the one that is running.
@@ -135,14 +147,14 @@ impl<B: RequestBody> InHand<B> {
     /// Makes the request anew unless it was never taken out. False if that is not possible; then an
     /// attempt that is still running keeps its body.
     pub(super) fn refill(&mut self) -> bool {
-        if self.head.is_some() {
+        if matches!(self.head, Head::Here(_)) {
             return true;
         }
         let body = self.replay.as_mut().and_then(Replay::again);
         let Some((head, body)) = self.copied_head().zip(body) else {
             return false;
         };
-        self.head = Some(head);
+        self.head = Head::Here(head);
         self.body = Some(body);
         true
     }

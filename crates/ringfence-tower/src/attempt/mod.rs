@@ -2,7 +2,6 @@
 
 mod choose;
 mod failed;
-mod further;
 mod hedge;
 mod in_hand;
 mod mark;
@@ -13,21 +12,22 @@ mod settle;
 mod start;
 mod trail;
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::ops::ControlFlow;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use http::{Request, Response};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
+use tower_service::Service as _;
 
+use self::choose::Chosen;
 use self::failed::Failed;
-use self::hedge::Ahead;
 use self::in_hand::InHand;
-use self::one::How;
-use self::places::begin_next;
-use self::start::{Otherwise, Start};
+use self::one::{gone, within};
+use self::start::Otherwise;
 use self::trail::Trail;
 use crate::body::{RequestBody, ResponseBody};
 use crate::deadline;
@@ -37,13 +37,12 @@ use crate::watch::{Traced, Watched};
 
 type Answer<R> = Response<ResponseBody<R>>;
 
-/// A whole call: finds its candidates, and tries them until one answers or none may be tried any more.
+/// A whole call: finds whom it may go to, and tries them until one answers or none may be tried any more.
 ///
-/// A block and not an `async fn`, whose arguments would lie in the future twice: the whole of it is copied to where it runs. The
-/// first attempt is part of it, and what follows on that lies on the heap, because it is rare.
+/// A block and not an `async fn`, whose arguments would lie in the future twice: the whole of it is copied to where it runs. For the
+/// same reason an attempt is no future of its own, and what is rare lies on the heap.
 pub(crate) fn run<S, B>(
-    mut transport: S,
-    settings: Arc<Settings>,
+    mut call: Call<S>,
     request: Request<B>,
     traced: Option<Box<Traced>>,
 ) -> impl Future<Output = Result<Answer<S::ResponseBody>, S::Error>> + use<S, B>
@@ -51,97 +50,98 @@ where
     S: Transport<B>,
     B: RequestBody,
 {
-    let deadline = deadline::from_headers(request.headers());
+    call.deadline = deadline::from_headers(request.headers());
+    let mut in_hand = InHand::new(request);
     async move {
-        let mut in_hand = InHand::new(request);
-        let settings = &*settings;
-        let watched = Watched::new(settings.balancer.observe_call(), traced);
+        let watched = Watched::new(call.settings.balancer.observe_call(), traced);
         let mut trail = Trail::of(watched);
         // Where it is to stay: it is large.
-        let mut decision = None;
+        let mut chosen = Chosen::default();
         let error = 'failed: {
-            let (start, waited) = {
-                let mut untouched = settings.untouched(&transport);
-                let request = &mut in_hand;
-                match start::at_once(settings, request, &mut untouched, &mut trail, &mut decision) {
-                    Ok(Some(start)) => (start, false),
-                    Ok(None) => {
-                        let (trail, decision) = (&mut trail, &mut decision);
-                        let otherwise = start::otherwise(
-                            settings, request, untouched, deadline, trail, decision,
-                        );
+            // A block, so that it is not kept.
+            {
+                let mut untouched = call.settings.untouched(&call.transport);
+                let (settings, request) = (&*call.settings, &mut in_hand);
+                match start::at_once(settings, request, &mut untouched, &mut trail, &mut chosen) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        let (deadline, trail, chosen) = (call.deadline, &mut trail, &mut chosen);
+                        let otherwise =
+                            start::otherwise(settings, request, untouched, deadline, trail, chosen);
                         match Box::pin(otherwise).await {
-                            Ok(Otherwise::Chosen { start, has_waited }) => (start, has_waited),
+                            Ok(Otherwise::Chosen { has_waited }) => call.is_delayed = has_waited,
                             Ok(Otherwise::Answered(answer)) => return Ok(*answer),
                             Err(error) => break 'failed error,
                         }
                     }
                     Err(error) => break 'failed error,
                 }
-            };
-            let mut call = Call {
-                transport: &mut transport,
-                settings,
-                deadline,
-                idempotent: in_hand.is_idempotent(&settings.retry),
-            };
-            let mut tried = 1;
-            match start {
-                Start::AtOwner(behind) => call.prepare(behind.is_any(), &mut in_hand),
-                Start::Chosen => {
-                    let Some(decision) = &decision else {
-                        break 'failed trail.gone(settings);
-                    };
-                    trail.decided(decision.choice());
-                    let all = decision.candidates_and_last_resorts().len();
-                    call.prepare(all > 1, &mut in_hand);
-                    tried = 0;
-                    let Some(attempt) = begin_next(decision, &mut tried, true) else {
-                        break 'failed trail.full(settings);
-                    };
-                    if tried == all {
-                        in_hand.forget_replay();
+            }
+            call.idempotent = in_hand.is_idempotent(&call.settings.retry);
+            if let Err(error) = call.begin_first(&mut chosen, &mut in_hand, &mut trail) {
+                break 'failed error;
+            }
+            loop {
+                // Not a `match`, which would keep what it looks at.
+                let ended = if let (Some(delay), Chosen::Decision(decision)) =
+                    (call.hedging(), &chosen)
+                {
+                    let hedged = call.hedged(decision, delay, &mut in_hand, &mut trail);
+                    // Calls that are not hedged shall not carry the room for two.
+                    Box::pin(hedged).await
+                } else {
+                    'attempt: {
+                        let mut begun = call.begun(&trail, call.deadline);
+                        let mut service = match call.open::<B>(&trail, &mut begun) {
+                            Ok(service) => service,
+                            Err(failed) => break 'attempt Err(failed),
+                        };
+                        let ready =
+                            poll_fn(|cx| Poll::Ready(service.poll_ready(cx).map_err(Into::into)));
+                        let ready = match ready.await {
+                            Poll::Ready(ready) => Some(ready),
+                            // What waits lies on the heap: others shall not carry the room for it.
+                            Poll::Pending => {
+                                call.is_delayed = true;
+                                let ready =
+                                    poll_fn(|cx| service.poll_ready(cx).map_err(Into::into));
+                                Box::pin(within(begun.limit, ready)).await
+                            }
+                        };
+                        // Filled where it stays: each step out of a function would move it.
+                        let mut calling = pin!(None);
+                        let sent = |future| calling.set(Some(future));
+                        let sent = call
+                            .may_send(ready, &begun)
+                            .and_then(|()| call.send(service, &mut in_hand, &mut trail, sent));
+                        if let Err(failed) = sent {
+                            break 'attempt Err(failed);
+                        }
+                        let Some(mut calling) = calling.as_mut().as_pin_mut() else {
+                            break 'attempt Err(gone());
+                        };
+                        let ended = match begun.limit {
+                            None => Some(calling.await),
+                            Some(_) => Box::pin(within(begun.limit, calling.as_mut())).await,
+                        };
+                        call.judged::<B>(&trail, &begun, ended)
                     }
-                    trail.begin(attempt);
-                }
-            }
-            // Not a `match`, which would keep what it looks at.
-            let ended = if let (Some(delay), Some(decision)) = (call.hedging(), &decision) {
-                let ahead = Ahead::new(decision, &mut tried);
-                let hedged = call.hedged(ahead, delay, waited, &mut in_hand, &mut trail);
-                // Calls that are not hedged shall not carry the room for two.
-                Box::pin(hedged).await
-            } else {
-                let how = How {
-                    is_delayed: waited,
-                    ends_with_call: true,
                 };
-                call.attempt(how, &mut in_hand, &mut trail).await
-            };
-            let ended = match call.answered::<B>(ended, &mut trail) {
-                Ok(answer) => return Ok(answer),
-                Err(ended) => ended,
-            };
-            if let Start::AtOwner(behind) = start {
-                let owner = trail.candidate();
-                decision = owner.and_then(|owner| settings.balancer.behind(behind, owner));
-            }
-            let left = decision.as_ref().map_or(0, |decision| {
-                trail.set_pool(decision);
-                decision.candidates_and_last_resorts().len() - tried
-            });
-            let pause = match call.settle(ended, left, &mut in_hand, &mut trail) {
-                ControlFlow::Break(Ok(answer)) => return Ok(answer),
-                ControlFlow::Break(Err(error)) => break 'failed error,
-                ControlFlow::Continue(pause) => pause,
-            };
-            let Some(decision) = &decision else {
-                break 'failed trail.gone(settings);
-            };
-            let further = call.further(decision, tried, pause, &mut in_hand, &mut trail);
-            match Box::pin(further).await {
-                Ok(answer) => return Ok(answer),
-                Err(error) => error,
+                let ended = match call.answered::<B>(ended, &mut trail) {
+                    Ok(answer) => return Ok(answer),
+                    Err(ended) => ended,
+                };
+                let pause = match call.settle(ended, &mut chosen, &mut in_hand, &mut trail) {
+                    ControlFlow::Break(Ok(answer)) => return Ok(answer),
+                    ControlFlow::Break(Err(error)) => break 'failed error,
+                    ControlFlow::Continue(pause) => pause,
+                };
+                if !pause.is_zero() {
+                    Box::pin(sleep(pause)).await;
+                }
+                if let Err(error) = call.begin_further(&chosen, &mut in_hand, &mut trail) {
+                    break 'failed error;
+                }
             }
         };
         Err(trail.told_of(error).into())
@@ -156,21 +156,35 @@ async fn until<F: Future>(limit: Option<Instant>, future: Pin<&mut F>) -> Option
     }
 }
 
-/// What stays the same over the attempts of a call.
-struct Call<'a, S> {
-    // Exclusive, so that a transport need not be `Sync`.
-    transport: &'a mut S,
-    settings: &'a Settings,
+/// What is known of a call beside its request and what became of it.
+pub(crate) struct Call<S> {
+    transport: S,
+    settings: Arc<Settings>,
     deadline: Option<Instant>,
     idempotent: bool,
+    /// Whether time has passed since it began.
+    is_delayed: bool,
+    /// How many of those that were chosen have been tried.
+    tried: usize,
 }
 
 /// How an attempt ended.
 type Ended<R> = Result<Response<R>, Failed>;
 
-impl<S> Call<'_, S> {
+impl<S> Call<S> {
+    pub(crate) fn new(transport: S, settings: Arc<Settings>) -> Self {
+        Self {
+            transport,
+            settings,
+            deadline: None,
+            idempotent: false,
+            is_delayed: false,
+            tried: 0,
+        }
+    }
+
     /// Gets the request ready, for more than one attempt if there may be some.
-    fn prepare<B>(&self, may_repeat: bool, in_hand: &mut InHand<B>)
+    fn prepare<B>(&self, may_repeat: bool, in_hand: &mut InHand<B>, trail: &Trail)
     where
         S: Transport<B>,
         B: RequestBody,
@@ -178,7 +192,7 @@ impl<S> Call<'_, S> {
         let keeps_extensions = self.transport.keeps_extensions();
         if keeps_extensions {
             // All of them have been read; taken out, they need no copy for a further attempt.
-            in_hand.forget_extensions();
+            in_hand.forget_extensions(trail.key_is_all);
         }
         if may_repeat && self.settings.retry.may_hop() {
             in_hand.repeatable(self.settings.replay_limit, keeps_extensions);

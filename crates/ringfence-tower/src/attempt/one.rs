@@ -2,7 +2,6 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::task::Poll;
 use std::time::Duration;
 
 use http::request::Parts;
@@ -24,18 +23,11 @@ use crate::transport::{Connections, Target, Transport};
 
 /// What is needed to judge the end of an attempt that has begun.
 pub(super) struct Begun {
-    limit: Option<Instant>,
+    pub(super) limit: Option<Instant>,
+    /// Whether the call ends at the limit.
+    ends_call: bool,
     at: Instant,
     connections: Option<Connections>,
-}
-
-/// How an attempt stands in its call.
-#[derive(Clone, Copy)]
-pub(super) struct How {
-    /// Whether time has passed since the call began.
-    pub(super) is_delayed: bool,
-    /// Whether it keeps to the deadline, because nothing else does.
-    pub(super) ends_with_call: bool,
 }
 
 /// Within this time an instance tells that the connection which a request went out on was closed before.
@@ -44,76 +36,14 @@ const CLOSED_BEFORE: Duration = Duration::from_secs(1);
 /// How an attempt ended: the client's answer, or `None` when its time was over.
 pub(super) type Ended<R, E> = Option<Result<Response<R>, E>>;
 
-type CallOf<S, B> = <<S as Transport<B>>::Service as Service<Request<B>>>::Future;
+pub(super) type CallOf<S, B> = <<S as Transport<B>>::Service as Service<Request<B>>>::Future;
 type ErrorOf<S, B> = <<S as Transport<B>>::Service as Service<Request<B>>>::Error;
 
-impl<S> Call<'_, S> {
-    /// One attempt, from readiness to the response head, or to the end of the call where it is said to keep to that.
-    ///
-    /// All of it is one future, because each one inside of another costs every call a move of its response; and a block and not an
-    /// `async fn`, see [`run`](super::run).
-    #[expect(
-        clippy::manual_async_fn,
-        reason = "the arguments of an `async fn` lie in its future twice"
-    )]
-    pub(super) fn attempt<B>(
-        &mut self,
-        mut how: How,
-        in_hand: &mut InHand<B>,
-        trail: &mut Trail,
-    ) -> impl Future<Output = Result<Response<S::ResponseBody>, Failed>>
-    where
-        S: Transport<B>,
-        B: RequestBody,
-    {
-        async move {
-            let (mut service, mut begun) = self.open(trail, how)?;
-            let end = self.deadline.filter(|_| how.ends_with_call);
-            let is_last = end.is_some_and(|end| begun.limit.is_none_or(|limit| end <= limit));
-            if is_last {
-                begun.limit = end;
-            }
-            let ready = poll_fn(|cx| Poll::Ready(service.poll_ready(cx).map_err(Into::into))).await;
-            let ready = match ready {
-                Poll::Ready(ready) => Some(ready),
-                // What waits lies on the heap: others shall not carry the room for it.
-                Poll::Pending => {
-                    how.is_delayed = true;
-                    let ready = poll_fn(|cx| service.poll_ready(cx).map_err(Into::into));
-                    Box::pin(within(begun.limit, ready)).await
-                }
-            };
-            // Filled where it stays: each step out of a function would move it.
-            let mut call = pin!(None);
-            match ready {
-                Some(ready) => {
-                    self.may_send(ready)?;
-                    let sent = |future| call.set(Some(future));
-                    self.send(service, how, in_hand, trail, sent)?;
-                }
-                None if is_last => return Err(Failed::Late),
-                None => return Err(Failed::unsent(Failure::Unprocessed, self.timeout())),
-            }
-            let Some(mut call) = call.as_mut().as_pin_mut() else {
-                return Err(gone());
-            };
-            let ended = match begun.limit {
-                None => Some(call.await),
-                Some(_) => Box::pin(within(begun.limit, call.as_mut())).await,
-            };
-            match ended {
-                Some(Ok(response)) => Ok(response),
-                None if is_last => Err(Failed::Late),
-                ended => self.judged::<B>(trail, &begun, ended),
-            }
-        }
-    }
-
+impl<S> Call<S> {
     /// Hands the request to the client once that is ready. What comes back needs neither the request nor the trail, so that
     /// another attempt can be made beside it.
     pub(super) async fn begin<B>(
         &mut self,
-        how: How,
         in_hand: &mut InHand<B>,
         trail: &mut Trail,
     ) -> Result<(Begun, CallOf<S, B>), Failed>
@@ -121,38 +51,41 @@ impl<S> Call<'_, S> {
         S: Transport<B>,
         B: RequestBody,
     {
-        let (mut service, begun) = self.open(trail, how)?;
-        let how = How {
-            // By the wait for readiness, if there is one.
-            is_delayed: true,
-            ..how
-        };
+        let mut begun = self.begun(trail, None);
+        let mut service = self.open(trail, &mut begun)?;
         let ready = poll_fn(|cx| service.poll_ready(cx).map_err(Into::into));
-        let Some(ready) = within(begun.limit, ready).await else {
-            return Err(Failed::unsent(Failure::Unprocessed, self.timeout()));
-        };
-        self.may_send(ready)?;
+        let ready = within(begun.limit, ready).await;
+        self.may_send(ready, &begun)?;
         let mut call = None;
         let sent = |future| call = Some(future);
-        self.send(service, how, in_hand, trail, sent)?;
+        self.is_delayed = true;
+        self.send(service, in_hand, trail, sent)?;
         Ok((begun, call.ok_or_else(gone)?))
     }
 
-    /// The service of the instance, and what is needed to judge the end of an attempt with it.
-    fn open<B>(&self, trail: &Trail, how: How) -> Result<(S::Service, Begun), Failed>
+    /// An attempt begins, which keeps to the `end` of the call if nothing else does.
+    pub(super) fn begun(&self, trail: &Trail, end: Option<Instant>) -> Begun {
+        let now = trail.begun(self.is_delayed).unwrap_or_else(Instant::now);
+        let timeout = self.settings.retry.per_try_timeout();
+        let limit = timeout.and_then(|timeout| now.checked_add(timeout));
+        let ends_call = end.is_some_and(|end| limit.is_none_or(|limit| end <= limit));
+        Begun {
+            limit: if ends_call { end } else { limit },
+            ends_call,
+            at: now,
+            connections: None,
+        }
+    }
+
+    /// The service of the instance.
+    pub(super) fn open<B>(&self, trail: &Trail, begun: &mut Begun) -> Result<S::Service, Failed>
     where
         S: Transport<B>,
     {
-        let now = trail.begun(how.is_delayed).unwrap_or_else(Instant::now);
-        let timeout = self.settings.retry.per_try_timeout();
         let target = self.target(trail)?;
         let (service, connections) = self.transport.open(&target).map_err(Failed::Rejected)?;
-        let begun = Begun {
-            limit: timeout.and_then(|timeout| now.checked_add(timeout)),
-            at: now,
-            connections,
-        };
-        Ok((service, begun))
+        begun.connections = connections;
+        Ok(service)
     }
 
     fn timeout(&self) -> BoxError {
@@ -160,11 +93,20 @@ impl<S> Call<'_, S> {
         AttemptTimeout(timeout.unwrap_or_default()).into()
     }
 
-    /// Whether the request may be handed to the client, which says that it is `ready`.
-    fn may_send(&self, ready: Result<(), BoxError>) -> Result<(), Failed> {
-        if let Err(error) = ready {
-            let failure = self.settings.classifier.error(&*error);
-            return Err(Failed::unsent(failure, error));
+    /// Whether the request may be handed to the client, which says that it is `ready`, or has not until the time was over.
+    pub(super) fn may_send(
+        &self,
+        ready: Option<Result<(), BoxError>>,
+        begun: &Begun,
+    ) -> Result<(), Failed> {
+        match ready {
+            Some(Ok(())) => {}
+            Some(Err(error)) => {
+                let failure = self.settings.classifier.error(&*error);
+                return Err(Failed::unsent(failure, error));
+            }
+            None if begun.ends_call => return Err(Failed::Late),
+            None => return Err(Failed::unsent(Failure::Unprocessed, self.timeout())),
         }
         // A permit that comes with the deadline would start what cannot finish.
         if self.is_late() {
@@ -175,10 +117,9 @@ impl<S> Call<'_, S> {
     }
 
     /// Hands the request to the client, and the client's call to `sent`.
-    fn send<B>(
+    pub(super) fn send<B>(
         &self,
         mut service: S::Service,
-        how: How,
         in_hand: &mut InHand<B>,
         trail: &mut Trail,
         sent: impl FnOnce(CallOf<S, B>),
@@ -194,7 +135,7 @@ impl<S> Call<'_, S> {
                 .map_err(Failed::Rejected)?;
             mark(head, trail.seen());
             self.settings.propagator.inject(&mut head.headers);
-            if let (true, Some(deadline)) = (how.is_delayed, self.deadline) {
+            if let (true, Some(deadline)) = (self.is_delayed, self.deadline) {
                 deadline::write_rest(&mut head.headers, deadline, Instant::now());
             }
             Ok(())
@@ -208,7 +149,7 @@ impl<S> Call<'_, S> {
 
     /// Where the running attempt goes.
     fn target<'t>(&'t self, trail: &'t Trail) -> Result<Target<'t>, Failed> {
-        let Settings { balancer, host, .. } = self.settings;
+        let Settings { balancer, host, .. } = &*self.settings;
         let candidate = trail.candidate().ok_or_else(gone)?;
         Ok(Target::new(
             candidate,
@@ -230,6 +171,7 @@ impl<S> Call<'_, S> {
     {
         let failed = match ended {
             Some(Ok(response)) => return Ok(response),
+            None if begun.ends_call => return Err(Failed::Late),
             Some(Err(error)) => {
                 let Some(candidate) = trail.candidate() else {
                     return Err(gone());
@@ -261,12 +203,12 @@ impl<S> Call<'_, S> {
     }
 }
 
-fn gone() -> Failed {
+pub(super) fn gone() -> Failed {
     Failed::unsent(Failure::Local, "the request is gone".into())
 }
 
 /// `None` when the time came first.
-async fn within<F: Future>(limit: Option<Instant>, future: F) -> Option<F::Output> {
+pub(super) async fn within<F: Future>(limit: Option<Instant>, future: F) -> Option<F::Output> {
     until(limit, pin!(future)).await
 }
 

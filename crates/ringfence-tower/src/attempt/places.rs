@@ -1,14 +1,19 @@
 //! The places that a call needs: among those in flight to the service, and on an instance.
 
+use std::mem;
 use std::pin::pin;
 
 use ringfence_balancer::{Decision, InFlight};
 use tokio::time::Instant;
 
+use super::choose::Chosen;
+use super::in_hand::InHand;
 use super::trail::Trail;
-use super::until;
+use super::{Call, until};
+use crate::body::RequestBody;
 use crate::error::Error;
 use crate::settings::Settings;
+use crate::transport::Transport;
 
 /// Takes the call's place among those in flight.
 pub(super) async fn admit(
@@ -23,6 +28,61 @@ pub(super) async fn admit(
         }
         Some(Err(error)) => Err(trail.not_picked(settings, error)),
         None => Err(trail.late(settings)),
+    }
+}
+
+impl<S> Call<S> {
+    /// Gets the request ready, and begins the first attempt.
+    pub(super) fn begin_first<B>(
+        &mut self,
+        chosen: &mut Chosen,
+        in_hand: &mut InHand<B>,
+        trail: &mut Trail,
+    ) -> Result<(), Error>
+    where
+        S: Transport<B>,
+        B: RequestBody,
+    {
+        match mem::take(chosen) {
+            Chosen::Owner(owner) => {
+                let behind = owner.behind();
+                self.prepare(behind.is_any(), in_hand, trail);
+                trail.decided(owner.choice());
+                trail.begin(owner.begin());
+                self.tried = 1;
+                *chosen = Chosen::Behind(behind);
+                Ok(())
+            }
+            Chosen::Decision(decision) => {
+                trail.decided(decision.choice());
+                let all = decision.candidates_and_last_resorts().len();
+                self.prepare(all > 1, in_hand, trail);
+                *chosen = Chosen::Decision(decision);
+                self.begin_further(chosen, in_hand, trail)
+            }
+            Chosen::Nobody | Chosen::Behind(_) => Err(trail.gone(&self.settings)),
+        }
+    }
+
+    /// Begins the attempt at the next one that has room for it.
+    pub(super) fn begin_further<B: RequestBody>(
+        &mut self,
+        chosen: &Chosen,
+        in_hand: &mut InHand<B>,
+        trail: &mut Trail,
+    ) -> Result<(), Error> {
+        let Chosen::Decision(decision) = chosen else {
+            return Err(trail.gone(&self.settings));
+        };
+        let Some(attempt) = begin_next(decision, &mut self.tried, true) else {
+            // Those that are left have as many requests as they may.
+            return Err(trail.full(&self.settings));
+        };
+        if self.tried == decision.candidates_and_last_resorts().len() {
+            in_hand.forget_replay();
+        }
+        trail.begin(attempt);
+        Ok(())
     }
 }
 

@@ -9,6 +9,7 @@ use http_body::Body as _;
 use ringfence_balancer::{FailureKind, Outcome};
 use tokio::time::Instant;
 
+use super::choose::Chosen;
 use super::failed::{Cost, Failed, status_text};
 use super::in_hand::InHand;
 use super::trail::Trail;
@@ -22,7 +23,7 @@ use crate::transport::Transport;
 /// How a call ends, or the pause before its next attempt, for which the request is in hand.
 type Settled<R> = ControlFlow<Result<Answer<R>, Error>, Duration>;
 
-impl<S> Call<'_, S> {
+impl<S> Call<S> {
     /// The answer, unless there is none or another instance may do better.
     pub(super) fn answered<B>(
         &self,
@@ -40,11 +41,12 @@ impl<S> Call<'_, S> {
         Ok(self.accept::<B>(response, verdict, trail))
     }
 
-    /// What becomes of a call with `left` candidates after an attempt.
+    /// What becomes of a call after an attempt that was not [`answered`](Self::answered).
+    #[cold]
     pub(super) fn settle<B>(
-        &self,
+        &mut self,
         ended: Ended<S::ResponseBody>,
-        left: usize,
+        chosen: &mut Chosen,
         in_hand: &mut InHand<B>,
         trail: &mut Trail,
     ) -> Settled<S::ResponseBody>
@@ -52,18 +54,37 @@ impl<S> Call<'_, S> {
         S: Transport<B>,
         B: RequestBody,
     {
-        match self.answered::<B>(ended, trail) {
-            Ok(answer) => ControlFlow::Break(Ok(answer)),
-            Err(Ok(refusal)) => self.refused(refusal, left, in_hand, trail),
-            Err(Err(failed)) => match self.failed(failed, left, in_hand, trail) {
+        let left = self.left(chosen, trail);
+        let settled = match ended {
+            Ok(refusal) => self.refused(refusal, left, in_hand, trail),
+            Err(failed) => match self.failed(failed, left, in_hand, trail) {
                 Ok(()) => ControlFlow::Continue(Duration::ZERO),
                 Err(error) => ControlFlow::Break(Err(error)),
             },
+        };
+        if settled.is_continue() {
+            self.is_delayed = true;
+            trail.log_hop(&self.settings);
         }
+        settled
+    }
+
+    /// How many may still be tried. Who is behind an owner is looked for now.
+    fn left(&self, chosen: &mut Chosen, trail: &mut Trail) -> usize {
+        if let Chosen::Behind(behind) = *chosen {
+            let owner = trail.candidate();
+            let decision = owner.and_then(|owner| self.settings.balancer.behind(behind, owner));
+            *chosen = decision.map_or(Chosen::Nobody, Chosen::Decision);
+        }
+        let Chosen::Decision(decision) = chosen else {
+            return 0;
+        };
+        trail.set_pool(decision);
+        let all = decision.candidates_and_last_resorts().len();
+        all.saturating_sub(self.tried)
     }
 
     /// The answer says that another instance may do better.
-    #[cold]
     fn refused<B>(
         &self,
         response: Response<S::ResponseBody>,
@@ -89,7 +110,6 @@ impl<S> Call<'_, S> {
     }
 
     /// Without an answer: the error of the call, unless it goes on.
-    #[cold]
     fn failed<B: RequestBody>(
         &self,
         failed: Failed,
@@ -110,10 +130,10 @@ impl<S> Call<'_, S> {
                 trail.ended_with(outcome, &*error);
                 let allowed = self.settings.retry.allows(failure, self.idempotent);
                 self.hop(allowed, cost, left, in_hand)
-                    .map_err(|kind| trail.fail(self.settings, kind, Some(error)))
+                    .map_err(|kind| trail.fail(&self.settings, kind, Some(error)))
             }
-            Failed::Rejected(rejection) => Err(trail.rejected(self.settings, rejection)),
-            Failed::Late => Err(trail.late(self.settings)),
+            Failed::Rejected(rejection) => Err(trail.rejected(&self.settings, rejection)),
+            Failed::Late => Err(trail.late(&self.settings)),
         }
     }
 

@@ -5,11 +5,11 @@ use std::pin::pin;
 use http::request::Parts;
 use http::{Request, Response};
 use http_body::Body;
-use ringfence_balancer::{Behind, Decision, PickError};
+use ringfence_balancer::PickError;
 use tokio::time::Instant;
 use tower_service::Service;
 
-use super::choose::{Untouched, Way, decide};
+use super::choose::{Chosen, Way, decide};
 use super::in_hand::InHand;
 use super::pass::pass;
 use super::places::admit;
@@ -19,43 +19,33 @@ use crate::body::RequestBody;
 use crate::error::{BoxError, Error};
 use crate::settings::Settings;
 
-/// How the first attempt of a call begins.
-pub(super) enum Start {
-    /// It has begun, at the owner of the key. These are behind it.
-    AtOwner(Behind),
-    /// At the instances of the decision.
-    Chosen,
-}
-
-/// Decides a call that need not wait and does not go untouched; `None` for any other. `untouched` takes what the policy does not
+/// Decides a call that need not wait and does not go untouched; false for any other. `untouched` takes what the policy does not
 /// decide.
 pub(super) fn at_once<S, B: RequestBody>(
     settings: &Settings,
     in_hand: &mut InHand<B>,
     untouched: &mut Option<S>,
     trail: &mut Trail,
-    decision: &mut Option<Decision>,
-) -> Result<Option<Start>, Error> {
+    chosen: &mut Chosen,
+) -> Result<bool, Error> {
     let is_limited = settings.balancer.config().concurrency().max_in_flight() > 0;
     let Some(head) = in_hand
         .head()
         .filter(|_| !is_limited && untouched.is_none())
     else {
-        return Ok(None);
+        return Ok(false);
     };
-    match decide(settings, head, untouched, trail, decision) {
-        Ok(Way::Owner(owner)) => Ok(Some(Start::AtOwner(trail.begin_at(owner)))),
-        Ok(Way::Chosen) => Ok(Some(Start::Chosen)),
-        Ok(Way::Untouched(_)) | Err(PickError::NotReady { .. }) => Ok(None),
+    match decide(settings, head, untouched, trail, chosen) {
+        Ok(way) => Ok(matches!(way, Way::Chosen)),
+        Err(PickError::NotReady { .. }) => Ok(false),
         Err(error) => Err(trail.not_picked(settings, error)),
     }
 }
 
 /// What becomes of a call that is not decided at once.
 pub(super) enum Otherwise<R: Body> {
-    /// It goes to the instances that were chosen.
+    /// It goes to those that were chosen.
     Chosen {
-        start: Start,
         /// For the first view, or for a place among the calls in flight.
         has_waited: bool,
     },
@@ -71,34 +61,18 @@ pub(super) async fn otherwise<S, B, R>(
     untouched: Option<S>,
     deadline: Option<Instant>,
     trail: &mut Trail,
-    decision: &mut Option<Decision>,
+    chosen: &mut Chosen,
 ) -> Result<Otherwise<R>, Error>
 where
     B: RequestBody,
     S: Service<Request<B>, Response = Response<R>, Error: Into<BoxError>>,
     R: Body,
 {
-    let (way, has_waited) = find(settings, in_hand, untouched, deadline, trail, decision).await?;
-    let start = match way {
-        Way::Owner(owner) => Start::AtOwner(trail.begin_at(owner)),
-        Way::Chosen => Start::Chosen,
-        Way::Untouched(untouched) => return leave(settings, in_hand, untouched, trail).await,
+    let (way, has_waited) = find(settings, in_hand, untouched, deadline, trail, chosen).await?;
+    let untouched = match way {
+        Way::Chosen => return Ok(Otherwise::Chosen { has_waited }),
+        Way::Untouched(untouched) => untouched,
     };
-    Ok(Otherwise::Chosen { start, has_waited })
-}
-
-/// The client has the request as it came.
-async fn leave<S, B, R>(
-    settings: &Settings,
-    in_hand: &mut InHand<B>,
-    untouched: Untouched<S>,
-    trail: &mut Trail,
-) -> Result<Otherwise<R>, Error>
-where
-    B: RequestBody,
-    S: Service<Request<B>, Response = Response<R>, Error: Into<BoxError>>,
-    R: Body,
-{
     let Some(request) = in_hand.take() else {
         return Err(trail.gone(settings));
     };
@@ -114,15 +88,15 @@ async fn find<S, B: RequestBody>(
     mut untouched: Option<S>,
     deadline: Option<Instant>,
     trail: &mut Trail,
-    decision: &mut Option<Decision>,
+    chosen: &mut Chosen,
 ) -> Result<(Way<S>, bool), Error> {
     let Some(head) = in_hand.head() else {
         return Err(trail.gone(settings));
     };
     if settings.balancer.config().concurrency().max_in_flight() > 0 {
-        return admitted(settings, head, untouched, deadline, trail, decision).await;
+        return admitted(settings, head, untouched, deadline, trail, chosen).await;
     }
-    way(settings, head, &mut untouched, deadline, trail, decision).await
+    way(settings, head, &mut untouched, deadline, trail, chosen).await
 }
 
 async fn way<S>(
@@ -131,15 +105,15 @@ async fn way<S>(
     untouched: &mut Option<S>,
     deadline: Option<Instant>,
     trail: &mut Trail,
-    decision: &mut Option<Decision>,
+    chosen: &mut Chosen,
 ) -> Result<(Way<S>, bool), Error> {
-    let way = decide(settings, head, untouched, trail, decision);
+    let way = decide(settings, head, untouched, trail, chosen);
     if !matches!(way, Err(PickError::NotReady { .. })) {
         let way = way.map_err(|error| trail.not_picked(settings, error))?;
         return Ok((way, false));
     }
     let way = match until(deadline, pin!(settings.balancer.ready())).await {
-        Some(Ok(())) => decide(settings, head, untouched, trail, decision),
+        Some(Ok(())) => decide(settings, head, untouched, trail, chosen),
         Some(Err(error)) => Err(error),
         None => return Err(trail.late(settings)),
     };
@@ -154,28 +128,27 @@ async fn admitted<S>(
     mut untouched: Option<S>,
     deadline: Option<Instant>,
     trail: &mut Trail,
-    decision: &mut Option<Decision>,
+    chosen: &mut Chosen,
 ) -> Result<(Way<S>, bool), Error> {
     // What may go to the client as it is waits for nobody before it is known that it does not.
     if untouched.is_none() {
         admit(settings, deadline, trail).await?;
-        let (way, _) = way(settings, head, &mut None, deadline, trail, decision).await?;
+        let (way, _) = way(settings, head, &mut None, deadline, trail, chosen).await?;
         return Ok((way, true));
     }
     // A rule may strip headers that it reads.
     let as_it_came = head.headers.clone();
-    let found = way(settings, head, &mut untouched, deadline, trail, decision).await?;
+    let found = way(settings, head, &mut untouched, deadline, trail, chosen).await?;
     if matches!(found.0, Way::Untouched(_)) {
         return Ok(found);
     }
     // What was chosen before the wait may be gone after it, and holds a slot if it is on trial.
-    *decision = None;
+    *chosen = Chosen::Nobody;
     admit(settings, deadline, trail).await?;
     head.headers = as_it_came;
-    match decide(settings, head, &mut None::<S>, trail, decision) {
+    match decide(settings, head, &mut None::<S>, trail, chosen) {
         // Not without a client to be left untouched.
         Ok(Way::Untouched(_)) => Err(trail.gone(settings)),
-        Ok(Way::Owner(owner)) => Ok((Way::Owner(owner), true)),
         Ok(Way::Chosen) => Ok((Way::Chosen, true)),
         Err(error) => Err(trail.not_picked(settings, error)),
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use ringfence_balancer::{
-    Behind, Candidate, Choice, Decision, FailureKind, InFlight, Outcome, Owner, Permit, PickError,
+    Candidate, Choice, Decision, FailureKind, InFlight, Outcome, Permit, PickError,
 };
 use ringfence_core::PoolSpec;
 use tokio::time::Instant;
@@ -39,6 +39,8 @@ pub(super) struct Trail {
     seen: u32,
     /// Answers of former attempts that said no.
     refusals: u32,
+    /// Whether the key is known to be the only extension of the request.
+    pub(super) key_is_all: bool,
 }
 
 /// What is known once an attempt has failed. On the heap: few calls come to that, and all carry the room for this.
@@ -108,14 +110,6 @@ impl Trail {
 
     pub(super) fn decided(&mut self, choice: Choice) {
         self.watched.decided(choice, self.label.as_ref());
-    }
-
-    /// The attempt at the owner of the key begins.
-    pub(super) fn begin_at(&mut self, owner: Owner) -> Behind {
-        self.decided(owner.choice());
-        let behind = owner.behind();
-        self.begin(owner.begin());
-        behind
     }
 
     pub(super) fn admitted(&mut self, permit: Permit) {
