@@ -57,16 +57,15 @@ pub(super) fn decide<S>(
     chosen: &mut Chosen,
 ) -> Result<Way<S>, PickError> {
     let decided = settings.balancer.read(|current| {
-        let (by, observed) = by_policy(settings, current, head, trail);
-        if let Some(by) = by {
-            *chosen = Chosen::Decision(by?);
-            return Ok(Way::Chosen);
-        }
+        let observed = match by_policy(settings, current, head, trail, chosen)? {
+            ByPolicy::Chosen => return Ok(Way::Chosen),
+            ByPolicy::Nothing => None,
+            ByPolicy::Observed(suggestion) => Some(suggestion),
+        };
         if let Some(service) = untouched.take() {
-            let observed = observed.map(Box::new);
             return Ok(Way::Untouched(Untouched { service, observed }));
         }
-        *chosen = by_baseline(settings, current, head, trail)?;
+        by_baseline(settings, current, head, trail, chosen)?;
         if let Some(suggestion) = observed {
             let actual = chosen.instance().map(|instance| instance.id().as_str());
             settings.balancer.observed(&suggestion, actual);
@@ -96,26 +95,36 @@ fn would_decide(settings: &Settings, head: &Parts) -> bool {
     evaluation.is_some_and(|evaluation| evaluation.decides == Decides::Policy)
 }
 
-type ByPolicy = (Option<Result<Decision, PickError>>, Option<Suggestion>);
+/// What the policy does with a request.
+enum ByPolicy {
+    /// It has chosen.
+    Chosen,
+    Nothing,
+    /// Nothing, but this is what it would have done.
+    Observed(Box<Suggestion>),
+}
 
-/// The decision, or what it would be if it is only to be compared, or neither.
 fn by_policy(
     settings: &Settings,
     current: Current<'_>,
     head: &mut Parts,
     trail: &mut Trail,
-) -> ByPolicy {
+    chosen: &mut Chosen,
+) -> Result<ByPolicy, PickError> {
     let Some(policy) = current.policy() else {
-        return (None, None);
+        return Ok(ByPolicy::Nothing);
     };
     settings.tell_of_unused_keys(policy);
     let Some(evaluation) = current.evaluate(&RequestHead::from(&*head)) else {
-        return (None, None);
+        return Ok(ByPolicy::Nothing);
     };
     match evaluation.decides {
         Decides::Policy => {}
-        Decides::Baseline => return (None, None),
-        Decides::BaselineObserved => return (None, Some(current.suggest(&evaluation))),
+        Decides::Baseline => return Ok(ByPolicy::Nothing),
+        Decides::BaselineObserved => {
+            let suggestion = current.suggest(&evaluation);
+            return Ok(ByPolicy::Observed(Box::new(suggestion)));
+        }
     }
     let decision = current.pick_by(&evaluation, settings.max_candidates());
     *trail.rule() = Some(Arc::clone(evaluation.shared_rule()));
@@ -129,7 +138,8 @@ fn by_policy(
     for name in policy.stripped(rule) {
         head.headers.remove(name);
     }
-    (Some(decision), None)
+    *chosen = Chosen::Decision(decision?);
+    Ok(ByPolicy::Chosen)
 }
 
 fn by_baseline(
@@ -137,16 +147,17 @@ fn by_baseline(
     current: Current<'_>,
     head: &Parts,
     trail: &mut Trail,
-) -> Result<Chosen, PickError> {
+    chosen: &mut Chosen,
+) -> Result<(), PickError> {
     let request = PickRequest::new().with_max_candidates(settings.max_candidates());
     let missing_key = match settings.baseline.kind {
-        Kind::Routing => return by_routing(settings, current, head, request, trail),
+        Kind::Routing => return by_routing(settings, current, head, request, trail, chosen),
         Kind::RoundRobin => MissingKey::RoundRobin,
         Kind::LeastRequest => MissingKey::LeastRequest,
         Kind::P2c | Kind::Untouched => MissingKey::P2c,
     };
-    let decision = current.pick(&request.with_missing_key(missing_key))?;
-    Ok(Chosen::Decision(decision))
+    *chosen = Chosen::Decision(current.pick(&request.with_missing_key(missing_key))?);
+    Ok(())
 }
 
 fn by_routing(
@@ -155,7 +166,8 @@ fn by_routing(
     head: &Parts,
     request: PickRequest<'_>,
     trail: &mut Trail,
-) -> Result<Chosen, PickError> {
+    chosen: &mut Chosen,
+) -> Result<(), PickError> {
     let longest = settings.balancer.config().max_key_len();
     let key = key::find(&settings.keys, head, longest);
     let mut request = request;
@@ -183,9 +195,11 @@ fn by_routing(
     if settings.retry.hedging().is_none()
         && let Some(owner) = current.owner(&request)
     {
-        return Ok(Chosen::Owner(owner));
+        *chosen = Chosen::Owner(owner);
+        return Ok(());
     }
-    Ok(Chosen::Decision(current.pick(&request)?))
+    *chosen = Chosen::Decision(current.pick(&request)?);
+    Ok(())
 }
 
 impl Chosen {
