@@ -111,13 +111,20 @@ fn calls() -> Result<Vec<Row>, Box<dyn Error>> {
     };
     let raw = of(Mode::Raw)?;
     let mut rows = Vec::new();
-    for mode in [Mode::Ringfence, Mode::Pinging, Mode::Map, Mode::BalanceList] {
+    let modes = [
+        Mode::Alike,
+        Mode::Ringfence,
+        Mode::Pinging,
+        Mode::Map,
+        Mode::BalanceList,
+    ];
+    for mode in modes {
         let row = Row::noisy(
-            format!("a call of {mode:?}, 1 in flight"),
+            format!("a call, 1 in flight: {}", mode.name()),
             "thousand instructions above one raw channel's",
             (of(mode)? - raw) / 1e3,
         );
-        let row = if mode == Mode::Ringfence {
+        let row = if mode == Mode::Alike {
             row.at_most(3.0, 1.7)
         } else {
             row

@@ -16,16 +16,26 @@ pub(crate) struct Times {
 
 /// Runs the candidates in turns of `count` operations.
 pub(crate) fn interleaved<const N: usize>(count: u32, mut candidates: [Work<'_>; N]) -> Times {
-    // The first round fills caches and pages.
-    for work in &mut candidates {
-        work(count);
-    }
     let mut rounds = Vec::new();
-    for _ in 0..ROUNDS {
-        let nanos = |work: &mut Work<'_>| work(count).as_secs_f64() * 1e9 / f64::from(count);
-        rounds.push(candidates.iter_mut().map(nanos).collect());
-    }
+    uncounted(|| {
+        // The first round fills caches and pages.
+        for work in &mut candidates {
+            work(count);
+        }
+        for _ in 0..ROUNDS {
+            let nanos = |work: &mut Work<'_>| work(count).as_secs_f64() * 1e9 / f64::from(count);
+            rounds.push(candidates.iter_mut().map(nanos).collect());
+        }
+    });
     Times { rounds }
+}
+
+/// Does work whose allocations are not to be counted: its time and its instructions are nearly those of the system's allocator
+/// alone, where counting would make each allocation several times as dear.
+pub(crate) fn uncounted<T>(work: impl FnOnce() -> T) -> T {
+    let mut done = None;
+    allocation_counter::opt_out(|| done = Some(work()));
+    done.expect("it has been done")
 }
 
 impl Times {

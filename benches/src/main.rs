@@ -85,30 +85,23 @@ enum Part {
     },
 }
 
+impl Part {
+    fn run(self) -> Result<(), Box<dyn Error>> {
+        match self {
+            Self::Picks { peer, count } => callgrind::picks(peer, count),
+            Self::Over { over, count } => layer::repeat(over, count),
+            Self::Serve => grpc::serve()?,
+            Self::Calls { mode, count, ports } => grpc::calls(mode, count, &ports)?,
+        }
+        Ok(())
+    }
+}
+
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let arguments = Arguments::parse();
-    match arguments.part {
-        Some(Part::Picks { peer, count }) => {
-            callgrind::picks(peer, count);
-            return Ok(ExitCode::SUCCESS);
-        }
-        Some(Part::Over { over, count }) => {
-            layer::repeat(over, count);
-            return Ok(ExitCode::SUCCESS);
-        }
-        Some(Part::Serve) => {
-            grpc::serve()?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        Some(Part::Calls {
-            mode,
-            count,
-            ref ports,
-        }) => {
-            grpc::calls(mode, count, ports)?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        None => {}
+    if let Some(part) = arguments.part {
+        harness::uncounted(|| part.run())?;
+        return Ok(ExitCode::SUCCESS);
     }
     let mut report = Report::default();
     for group in Group::value_variants() {
@@ -147,7 +140,7 @@ fn measure(group: Group, steady: bool) -> Result<Vec<Row>, Box<dyn Error>> {
         Group::Layer => layer::measure(steady),
         Group::Instructions => callgrind::measure(steady)?,
         Group::Grpc if steady => Vec::new(),
-        Group::Grpc => grpc::measure()?,
+        Group::Grpc => harness::uncounted(grpc::measure)?,
     };
     if steady {
         rows.retain(|row| !row.is_noisy);

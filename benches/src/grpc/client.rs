@@ -50,7 +50,7 @@ impl Client {
                 }
                 Self::Map(clients, RingConfig::default())
             }
-            Mode::Ringfence => {
+            Mode::Ringfence | Mode::Alike => {
                 let (registry, service) = (MemoryRegistry::new(), ServiceKey::new("echo"));
                 let instances = ports.iter().map(|port| {
                     Instance::builder(format!("echo-{port}"), format!("127.0.0.1:{port}")).build()
@@ -60,7 +60,12 @@ impl Client {
                 let balancer = Balancer::builder(registry, service).build()?;
                 balancer.ready().await?;
                 let layer = RingfenceLayer::new(balancer).with_key(KeySource::extension());
-                Self::Ringfence(EchoClient::new(layer.wrap(TonicConnector::new())))
+                let connector = TonicConnector::new();
+                let connector = match mode {
+                    Mode::Alike => connector.without_keepalive().without_idle_timeout(),
+                    _ => connector,
+                };
+                Self::Ringfence(EchoClient::new(layer.wrap(connector)))
             }
             Mode::Envoy => Self::Envoy(EchoClient::new(first.connect().await?)),
         })
@@ -78,9 +83,7 @@ impl Client {
                 clients[place].unary(request).await
             }
             Self::Ringfence(client) => {
-                request
-                    .extensions_mut()
-                    .insert(RoutingKey::from(key.to_vec()));
+                request.extensions_mut().insert(RoutingKey::copy_from(key));
                 client.unary(request).await
             }
             Self::Envoy(client) => {

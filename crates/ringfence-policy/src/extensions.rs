@@ -4,58 +4,6 @@ use std::{collections::BTreeMap, fmt, net::IpAddr, sync::Arc};
 
 use bytes::Bytes;
 
-/// Request extension: the key of this request, set by the program itself.
-///
-/// ```
-/// use ringfence_policy::RoutingKey;
-///
-/// let mut request = http::Request::get("/cart").body(())?;
-/// request.extensions_mut().insert(RoutingKey::from("tenant-7"));
-/// # Ok::<(), http::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct RoutingKey(pub Bytes);
-
-impl RoutingKey {
-    /// A key with these bytes, for one that is only borrowed.
-    ///
-    /// ```
-    /// use ringfence_policy::RoutingKey;
-    ///
-    /// let path = String::from("/carts/7");
-    /// let cart = path.rsplit('/').next().unwrap_or_default();
-    /// assert_eq!(RoutingKey::copy_from(cart), RoutingKey::from("7"));
-    /// ```
-    #[must_use]
-    pub fn copy_from(key: impl AsRef<[u8]>) -> Self {
-        Self(Bytes::copy_from_slice(key.as_ref()))
-    }
-}
-
-impl From<&'static str> for RoutingKey {
-    fn from(key: &'static str) -> Self {
-        Self(Bytes::from_static(key.as_bytes()))
-    }
-}
-
-impl From<String> for RoutingKey {
-    fn from(key: String) -> Self {
-        Self(Bytes::from(key))
-    }
-}
-
-impl From<Bytes> for RoutingKey {
-    fn from(key: Bytes) -> Self {
-        Self(key)
-    }
-}
-
-impl From<Vec<u8>> for RoutingKey {
-    fn from(key: Vec<u8>) -> Self {
-        Self(Bytes::from(key))
-    }
-}
-
 /// Request extension: claims of the caller that the program has verified, those of a checked token for example.
 ///
 /// ```

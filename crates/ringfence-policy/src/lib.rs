@@ -67,6 +67,7 @@ mod keys;
 mod lint;
 mod observe;
 mod place;
+mod routing_key;
 mod trust;
 
 pub use self::{
@@ -87,10 +88,11 @@ pub use self::{
         ExplainLimits, Explanation, KeyExplanation, Refusal, SourceExplanation, StageExplanation,
         StepExplanation, TagExplanation,
     },
-    extensions::{PeerAddress, RoutingKey, VerifiedClaims},
+    extensions::{PeerAddress, VerifiedClaims},
     head::RequestHead,
     keys::{FoundKey, KeyBytes},
     lint::{KeyFinding, KeyLint},
     observe::{CacheHits, Comparison, InstanceShare, ObserveReport, Observed},
+    routing_key::RoutingKey,
     trust::{GrayTag, TagAuthority, TrustedTags},
 };

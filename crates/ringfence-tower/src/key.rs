@@ -89,8 +89,8 @@ impl KeySource {
     fn read<'a>(&self, head: &'a Parts) -> Option<Key<'a>> {
         match &self.kind {
             Kind::Extension => {
-                let RoutingKey(key) = head.extensions.get()?;
-                Some(Key::Borrowed(key))
+                let key: &RoutingKey = head.extensions.get()?;
+                Some(Key::Borrowed(key.as_bytes()))
             }
             _ => self.read_elsewhere(head),
         }

@@ -8,7 +8,7 @@ use ringfence_balancer::Balancer;
 use tower_layer::Layer;
 
 use crate::baseline::Baseline;
-use crate::classify::Classify;
+use crate::classify::{Classifier, Classify};
 use crate::key::KeySource;
 use crate::propagate::Propagator;
 use crate::retry::RetryPolicy;
@@ -90,7 +90,7 @@ impl RingfenceLayer {
     /// How errors and responses are judged; the default knows hyper, h2, tonic and gRPC.
     #[must_use]
     pub fn with_classifier(self, classifier: impl Classify) -> Self {
-        self.set(|settings| settings.classifier = Arc::new(classifier))
+        self.set(|settings| settings.classifier = Classifier::new(classifier))
     }
 
     /// Writes the context of the caller's trace into the headers of each attempt, so that the spans of the server belong to it. It is

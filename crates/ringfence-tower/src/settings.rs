@@ -9,7 +9,7 @@ use ringfence_balancer::Balancer;
 use ringfence_policy::{CompiledPolicy, Mode};
 
 use crate::baseline::{Baseline, Kind};
-use crate::classify::{Classify, DefaultClassifier};
+use crate::classify::Classifier;
 use crate::key::KeySource;
 use crate::propagate::Propagator;
 use crate::retry::RetryPolicy;
@@ -28,7 +28,7 @@ pub(crate) struct Settings {
     pub(crate) retry: RetryPolicy,
     pub(crate) replay_limit: usize,
     pub(crate) authority: Authority,
-    pub(crate) classifier: Arc<dyn Classify>,
+    pub(crate) classifier: Classifier,
     pub(crate) propagator: Propagator,
     /// Whether traces may have keys in them.
     pub(crate) traces_keys: bool,
@@ -50,7 +50,7 @@ impl Settings {
             retry: RetryPolicy::default(),
             replay_limit: DEFAULT_REPLAY_LIMIT,
             authority: Authority::Instance,
-            classifier: Arc::new(DefaultClassifier),
+            classifier: Classifier::default(),
             propagator: Propagator::default(),
             traces_keys: false,
             host: None,

@@ -3,14 +3,19 @@
 
 mod common;
 
+use std::collections::VecDeque;
 use std::io::ErrorKind as Io;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use common::{Cluster, Once as _, config, keyed, poll_once};
 use futures_util::future::join_all;
-use http::{Method, Request, StatusCode};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http_body::{Body as _, Frame};
 use http_body_util::{BodyExt, Full};
 use ringfence_balancer::{MissingKey, OutlierConfig, RetryBudgetConfig};
 use ringfence_testkit::{ProbeAnswer, ProbeService};
@@ -174,7 +179,7 @@ async fn a_local_limit_is_no_fault_of_the_instance() {
     let key = cluster.key(&["a"]);
     let limited = || {
         let mut request = post(&key);
-        let timeout = http::HeaderValue::from_static("50m");
+        let timeout = HeaderValue::from_static("50m");
         request.headers_mut().insert("grpc-timeout", timeout);
         client.clone().once(request)
     };
@@ -367,7 +372,7 @@ async fn the_deadline_is_the_limit() {
     let key = cluster.key(&["a", "b", "c"]);
     let limited = || {
         let mut request = get(&key);
-        let timeout = http::HeaderValue::from_static("500m");
+        let timeout = HeaderValue::from_static("500m");
         request.headers_mut().insert("grpc-timeout", timeout);
         request
     };
@@ -413,7 +418,7 @@ async fn timeouts_count_against_the_instance() {
     let key = cluster.key(&["a"]);
     for _ in 0..5 {
         let mut request = post(&key);
-        let timeout = http::HeaderValue::from_static("20m");
+        let timeout = HeaderValue::from_static("20m");
         request.headers_mut().insert("grpc-timeout", timeout);
         let error = status(&client, request).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::DeadlineExceeded);
@@ -575,7 +580,7 @@ async fn hops_keep_extensions_and_headers_for_the_service_inside() {
                 if first {
                     return Err(std::io::Error::from(Io::ConnectionRefused));
                 }
-                Ok(http::Response::new(Full::<Bytes>::default()))
+                Ok(Response::new(Full::<Bytes>::default()))
             }
         }
     });
@@ -592,7 +597,7 @@ async fn hops_keep_extensions_and_headers_for_the_service_inside() {
 struct Throttled;
 
 impl Classify for Throttled {
-    fn response(&self, status: StatusCode, headers: &http::HeaderMap) -> Verdict {
+    fn response(&self, status: StatusCode, headers: &HeaderMap) -> Verdict {
         match status {
             StatusCode::TOO_MANY_REQUESTS => Verdict::Unavailable,
             _ => classify_response(status, headers),
@@ -616,6 +621,58 @@ async fn the_classifier_can_be_replaced() {
     assert_eq!(calls(&probe), [1, 1, 0]);
 }
 
+/// What calls come to whose gRPC answer of one message ends without a status or with one, for a reader that looks for the end and
+/// does not ask for more.
+async fn ejected_after_five(trailers: Option<HeaderMap>) -> usize {
+    let cluster = Cluster::with_config(TWO, config().with_outlier(ejecting())).await;
+    let answers = tower::service_fn(move |_: Request<Full<Bytes>>| {
+        let frames = [Frame::data(Bytes::from_static(b"message"))].into_iter();
+        let frames = frames.chain(trailers.clone().map(Frame::trailers));
+        let answer = Response::builder().header(CONTENT_TYPE, "application/grpc");
+        let answer = answer.body(Frames(frames.collect())).unwrap();
+        async { Ok::<_, std::convert::Infallible>(answer) }
+    });
+    let client = cluster.layer().wrap(answers);
+    let key = cluster.key(&["a", "b"]);
+    for _ in 0..5 {
+        let mut body = client.clone().once(post(&key)).await.unwrap().into_body();
+        while !body.is_end_stream() {
+            body.frame().await.unwrap().unwrap();
+        }
+    }
+    settle().await;
+    cluster.balancer.status().ejected
+}
+
+/// Frames that are there, the last of which is known to be it.
+struct Frames(VecDeque<Frame<Bytes>>);
+
+impl http_body::Body for Frames {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        Poll::Ready(self.0.pop_front().map(Ok))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_looks_for_the_end_sees_no_success_where_the_status_is_missing() {
+    assert_eq!(ejected_after_five(None).await, 1);
+    let mut ok = HeaderMap::new();
+    ok.insert("grpc-status", HeaderValue::from_static("0"));
+    assert_eq!(ejected_after_five(Some(ok.clone())).await, 0);
+    ok.insert("grpc-status", HeaderValue::from_static("14"));
+    assert_eq!(ejected_after_five(Some(ok)).await, 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn keys_from_several_sources() {
     let cluster = Cluster::start(THREE).await;
@@ -626,7 +683,7 @@ async fn keys_from_several_sources() {
         .with_key(KeySource::path_segment(1));
     let client = layer.wrap(probe.clone());
     let key = cluster.key(&["c"]);
-    let key = std::str::from_utf8(&key.0).unwrap();
+    let key = std::str::from_utf8(key.as_bytes()).unwrap();
     let by_header = Request::get("/users/nobody").header("x-user", key);
     let by_path = Request::get(format!("/users/{key}?q"));
     for request in [by_header, by_path] {

@@ -228,7 +228,7 @@ fn picked(cluster: &Cluster, request: &Request<Empty<Bytes>>) -> Result<Decision
     decision.unwrap_or_else(|| {
         let mut pick = PickRequest::new();
         if let Some(key) = request.extensions().get::<RoutingKey>() {
-            pick = pick.with_key(&key.0);
+            pick = pick.with_key(key.as_bytes());
         }
         if let Some(tags) = request.extensions().get::<RequestTags>() {
             pick = pick.with_tags(tags);

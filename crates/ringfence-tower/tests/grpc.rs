@@ -572,8 +572,10 @@ async fn metadata_gives_the_key_and_interceptors_fit() {
     let service = cluster.layer().with_key(header).wrap(TonicConnector::new());
     for id in ["a", "b"] {
         let key = cluster.key(&[id]);
-        let tenant: tonic::metadata::AsciiMetadataValue =
-            std::str::from_utf8(&key.0).unwrap().parse().unwrap();
+        let tenant: tonic::metadata::AsciiMetadataValue = std::str::from_utf8(key.as_bytes())
+            .unwrap()
+            .parse()
+            .unwrap();
         let mut client =
             EchoClient::with_interceptor(service.clone(), move |mut request: Request<()>| {
                 request.metadata_mut().insert("x-tenant", tenant.clone());

@@ -151,7 +151,9 @@ async fn least_request_goes_where_the_least_is_in_flight() {
     let layer = cluster.layer().with_baseline(Baseline::least_request());
     let client = layer.wrap(probe.clone());
     let key = cluster.key(&["a"]);
-    let busy = cluster.balancer.pick(&PickRequest::new().with_key(&key.0));
+    let busy = cluster
+        .balancer
+        .pick(&PickRequest::new().with_key(key.as_bytes()));
     let busy = [busy.unwrap().first().begin()];
     for _ in 0..20 {
         // Whatever the key, and each call is over before the next one.

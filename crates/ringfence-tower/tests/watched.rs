@@ -273,7 +273,7 @@ async fn each_call_has_one_span_that_says_where_it_went_and_not_its_key() {
         .with_key(KeySource::header(HeaderName::from_static("x-user")));
     let client = layer.wrap(probe.clone());
     let key = cluster.key(&["a", "b"]);
-    let text = String::from_utf8(key.0.to_vec()).unwrap();
+    let text = String::from_utf8(key.as_bytes().to_vec()).unwrap();
     let spans = Spans::capture(TARGET);
     probe.then("a:80", UNAVAILABLE);
     let response = client.clone().once(get(&key)).await.unwrap();

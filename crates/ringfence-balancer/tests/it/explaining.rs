@@ -144,7 +144,7 @@ fn decide(current: Current<'_>, request: &Request<()>) -> Result<Decision, PickE
     let tags = request.extensions().get().unwrap_or(&none);
     let pick = PickRequest::new().with_tags(tags);
     current.pick(&match request.extensions().get::<RoutingKey>() {
-        Some(key) => pick.with_key(&key.0),
+        Some(key) => pick.with_key(key.as_bytes()),
         None => pick,
     })
 }

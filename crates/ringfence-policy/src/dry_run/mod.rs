@@ -155,10 +155,7 @@ impl Placed {
             .get::<RequestTags>()
             .cloned()
             .unwrap_or_default();
-        let key = head
-            .extensions
-            .get::<RoutingKey>()
-            .map(|RoutingKey(key)| &**key);
+        let key = head.extensions.get().map(RoutingKey::as_bytes);
         Self::on(view, &route_of(view, PlanId::ROUTING, &tags), key, 0)
     }
 

@@ -79,7 +79,7 @@ impl Explanation {
     ) -> Self {
         let none = RequestTags::new();
         let tags = head.extensions.get::<RequestTags>().unwrap_or(&none);
-        let bytes = head.extensions.get::<RoutingKey>().map(|key| &*key.0);
+        let bytes = head.extensions.get().map(RoutingKey::as_bytes);
         let found = bytes.filter(|key| !key.is_empty());
         let usable = found.filter(|key| key.len() <= limits.max_key_len);
         let walk = Walk::of(

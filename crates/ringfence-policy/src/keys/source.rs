@@ -27,7 +27,7 @@ impl Source {
     /// What it has, empty or too long as it may be; where it is too long, perhaps not all of it.
     pub(super) fn read<'a>(&'a self, head: &RequestHead<'a>, max_len: usize) -> Reading<'a> {
         match self {
-            Self::Extension => Reading::of(head.extensions.get().map(|RoutingKey(key)| &**key)),
+            Self::Extension => Reading::of(head.extensions.get().map(RoutingKey::as_bytes)),
             Self::Claim(name) => {
                 let claims = head.extensions.get::<VerifiedClaims>();
                 Reading::of(claims.and_then(|claims| claims.get(name)))

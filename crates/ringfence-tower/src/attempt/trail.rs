@@ -14,7 +14,7 @@ use ringfence_core::PoolSpec;
 use tokio::time::Instant;
 
 use crate::body::Tracker;
-use crate::classify::{Classify, Verdict};
+use crate::classify::{Classifier, Verdict};
 use crate::error::{BoxError, Causes, Error, ErrorKind, FailedAttempt};
 use crate::settings::Settings;
 use crate::transport::Rejection;
@@ -259,12 +259,12 @@ impl Trail {
     /// The running attempt goes on in the response body.
     pub(super) fn accepted(
         &mut self,
-        classifier: &Arc<dyn Classify>,
+        classifier: &Classifier,
         headers: &HeaderMap,
         verdict: Verdict,
     ) -> Tracker {
         let running = self.running.take();
-        Tracker::new(running, Arc::clone(classifier), headers, verdict)
+        Tracker::new(running, classifier.clone(), headers, verdict)
             .with_permit(self.permit.take())
             .watched(self.take_watched())
     }

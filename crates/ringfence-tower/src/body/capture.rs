@@ -8,13 +8,14 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
+use super::ahead::{Ahead, Whole, add};
 use super::frames::{Frames, Kept};
 
 /// The source and what was read from it, shared by the attempts of one request.
-pub(crate) struct Shared<B> {
+pub(crate) struct Shared<B: Body> {
     // Held for the poll of one frame at a time. Only the newest attempt polls the source, so the
     // lock is contended only in the moment in which an outdated attempt learns that it is one.
-    state: Mutex<State<B>>,
+    state: Mutex<State<Ahead<B>>>,
 }
 
 struct State<B> {
@@ -32,8 +33,8 @@ struct State<B> {
     waker: Option<Waker>,
 }
 
-impl<B> Shared<B> {
-    pub(super) fn new(source: B, limit: usize) -> Self {
+impl<B: Body> Shared<B> {
+    pub(super) fn new(source: Ahead<B>, limit: usize) -> Self {
         let state = State {
             source,
             ended: false,
@@ -61,7 +62,7 @@ impl<B> Shared<B> {
         self.lock().release();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<B>> {
+    fn lock(&self) -> MutexGuard<'_, State<Ahead<B>>> {
         // A source that panicked leaves nothing half done that is ours.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -84,11 +85,11 @@ pub(super) fn next<B: Body>(
     if let Some(waker) = outdated {
         waker.wake();
     }
-    Some(Captured {
+    Some(Captured(Kind::Shared {
         shared: Arc::clone(shared),
         attempt,
         stale,
-    })
+    }))
 }
 
 impl<B> State<B> {
@@ -176,29 +177,33 @@ where
         } else {
             self.source.size_hint()
         };
-        let mut hint = SizeHint::new();
-        hint.set_lower(rest.lower().saturating_add(kept));
-        if let Some(upper) = rest.upper().and_then(|upper| upper.checked_add(kept)) {
-            hint.set_upper(upper);
-        }
-        hint
+        add(kept, &rest)
     }
 }
 
 /// The body of one attempt.
-pub(crate) struct Captured<B: Body> {
-    shared: Arc<Shared<B>>,
-    attempt: u32,
-    stale: Option<fn() -> B::Error>,
+pub(crate) struct Captured<B: Body>(Kind<B>);
+
+enum Kind<B: Body> {
+    Whole(Whole),
+    Shared {
+        shared: Arc<Shared<B>>,
+        attempt: u32,
+        stale: Option<fn() -> B::Error>,
+    },
 }
 
 impl<B: Body> Captured<B> {
+    pub(super) fn whole(whole: Whole) -> Self {
+        Self(Kind::Whole(whole))
+    }
+
     pub(super) fn first(shared: Arc<Shared<B>>, stale: Option<fn() -> B::Error>) -> Self {
-        Self {
+        Self(Kind::Shared {
             shared,
             attempt: 0,
             stale,
-        }
+        })
     }
 }
 
@@ -210,13 +215,21 @@ where
     type Error = B::Error;
 
     fn poll_frame(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        let mut state = self.shared.lock();
-        if state.owner != self.attempt {
+        let (shared, attempt, stale) = match &mut self.0 {
+            Kind::Whole(whole) => return Poll::Ready(whole.next_frame().map(Ok)),
+            Kind::Shared {
+                shared,
+                attempt,
+                stale,
+            } => (shared, *attempt, *stale),
+        };
+        let mut state = shared.lock();
+        if state.owner != attempt {
             // Never a clean end: a body cut short must not look complete to the server.
-            return match self.stale {
+            return match stale {
                 Some(stale) => Poll::Ready(Some(Err(stale()))),
                 None => Poll::Pending,
             };
@@ -228,19 +241,33 @@ where
     }
 
     fn is_end_stream(&self) -> bool {
-        let state = self.shared.lock();
-        state.owner == self.attempt && state.is_end()
+        match &self.0 {
+            Kind::Whole(whole) => whole.is_end_stream(),
+            Kind::Shared {
+                shared, attempt, ..
+            } => {
+                let state = shared.lock();
+                state.owner == *attempt && state.is_end()
+            }
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.shared.lock().size_hint()
+        match &self.0 {
+            Kind::Whole(whole) => whole.size_hint(),
+            Kind::Shared { shared, .. } => shared.lock().size_hint(),
+        }
     }
 }
 
 impl<B: Body> fmt::Debug for Captured<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let attempt = match &self.0 {
+            Kind::Whole(_) => None,
+            Kind::Shared { attempt, .. } => Some(attempt),
+        };
         f.debug_struct("Captured")
-            .field("attempt", &self.attempt)
+            .field("attempt", &attempt)
             .finish_non_exhaustive()
     }
 }

@@ -11,6 +11,18 @@ const MIN_FRAME: usize = 64;
 /// Charged for each trailer on top of its name and value, as HTTP/2 counts header lists.
 const TRAILER_OVERHEAD: usize = 32;
 
+/// What a frame of data counts.
+pub(super) fn data_size(data: &Bytes) -> usize {
+    data.len().max(MIN_FRAME)
+}
+
+/// What trailers count.
+pub(super) fn trailers_size(trailers: &HeaderMap) -> usize {
+    let fields = trailers.iter();
+    let sizes = fields.map(|(name, value)| name.as_str().len() + value.len() + TRAILER_OVERHEAD);
+    sizes.sum::<usize>().max(MIN_FRAME)
+}
+
 #[derive(Clone)]
 pub(super) enum Kept {
     Data(Bytes),
@@ -26,14 +38,10 @@ impl Kept {
     }
 
     pub(super) fn size(&self) -> usize {
-        let size = match self {
-            Self::Data(data) => data.len(),
-            Self::Trailers(trailers) => trailers
-                .iter()
-                .map(|(name, value)| name.as_str().len() + value.len() + TRAILER_OVERHEAD)
-                .sum(),
-        };
-        size.max(MIN_FRAME)
+        match self {
+            Self::Data(data) => data_size(data),
+            Self::Trailers(trailers) => trailers_size(trailers),
+        }
     }
 
     pub(super) fn data_len(&self) -> u64 {

@@ -1,5 +1,6 @@
 //! Request bodies that can be sent again, and response bodies that know when they ended.
 
+mod ahead;
 mod boxed;
 mod capture;
 mod frames;

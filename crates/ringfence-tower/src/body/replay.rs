@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::ahead::{self, Beginning, Whole};
 use super::capture::{self, Captured, Shared};
 
 /// A request body that the layer can send, and perhaps send again to another instance.
@@ -12,7 +13,8 @@ use super::capture::{self, Captured, Shared};
 /// Implemented for [`Full`], [`Empty`], [`BoxBody`] and [`UnsyncBoxBody`] with [`Bytes`] as data,
 /// `String`, [`Body`](crate::Body), and with the features `tonic` and `hyper` for tonic's and
 /// hyper's own bodies. Wrap anything else in [`Body`](crate::Body), or implement the trait without
-/// any method: then the request is sent once and never hops.
+/// any method: then the request is sent once and never hops. What a boxed body has at once is read
+/// before it is sent, at most two frames of it.
 ///
 /// [`Full`]: http_body_util::Full
 /// [`Empty`]: http_body_util::Empty
@@ -24,7 +26,7 @@ use super::capture::{self, Captured, Shared};
     note = "box it with `ringfence::Body::new(body)`",
     note = "for a type of your own `impl RequestBody for {Self} {{}}` will do, and its requests are sent once"
 )]
-pub trait RequestBody: http_body::Body + Sized + Send + 'static {
+pub trait RequestBody: http_body::Body<Error: Send> + Sized + Send + 'static {
     /// Gives the body for the first attempt and, if it can be had, the means for further ones.
     ///
     /// Asked only for requests that may hop. `limit` is the number of bytes that may be kept for
@@ -50,6 +52,10 @@ enum Kind<B: http_body::Body> {
     Copy {
         body: B,
         copy: fn(&B) -> B,
+    },
+    Whole {
+        whole: Whole,
+        wrap: fn(Captured<B>) -> B,
     },
     Captured {
         shared: Arc<Shared<B>>,
@@ -89,7 +95,8 @@ impl<B: http_body::Body> Replay<B> {
         }
     }
 
-    /// Keeps the frames that pass, up to `limit` bytes; `wrap` boxes the capturing body.
+    /// Keeps the body, up to `limit` bytes: what of it is there already at once, the rest as it passes. `wrap` boxes the
+    /// capturing body.
     /// `stale` gives the error that an outdated attempt sees; without one it waits for ever.
     pub(crate) fn capture(
         body: B,
@@ -100,7 +107,15 @@ impl<B: http_body::Body> Replay<B> {
     where
         B: http_body::Body<Data = Bytes> + Unpin,
     {
-        let shared = Arc::new(Shared::new(body, limit));
+        let ahead = match ahead::read(body, limit) {
+            Beginning::Whole(whole) => {
+                let first = wrap(Captured::whole(whole.clone()));
+                let kind = Kind::Whole { whole, wrap };
+                return (first, Self { kind });
+            }
+            Beginning::Part(ahead) => ahead,
+        };
+        let shared = Arc::new(Shared::new(ahead, limit));
         let first = wrap(Captured::first(Arc::clone(&shared), stale));
         let kind = Kind::Captured {
             shared,
@@ -117,6 +132,7 @@ impl<B: http_body::Body> Replay<B> {
             Kind::Make(make) => Some(make()),
             Kind::Bytes { bytes, make } => Some(make(bytes.clone())),
             Kind::Copy { body, copy } => Some(copy(body)),
+            Kind::Whole { whole, wrap } => Some(wrap(Captured::whole(whole.clone()))),
             Kind::Captured {
                 shared,
                 wrap,
@@ -130,7 +146,7 @@ impl<B: http_body::Body> Replay<B> {
     /// The body for an attempt beside the one that is running: `None` as well where that one still needs its own.
     pub(crate) fn beside(&mut self) -> Option<B> {
         let is_free = match &self.kind {
-            Kind::Make(_) | Kind::Bytes { .. } | Kind::Copy { .. } => true,
+            Kind::Make(_) | Kind::Bytes { .. } | Kind::Copy { .. } | Kind::Whole { .. } => true,
             Kind::Captured { shared, .. } => shared.is_read(),
         };
         if is_free { self.again() } else { None }
@@ -152,6 +168,7 @@ impl<B: http_body::Body> fmt::Debug for Replay<B> {
             Kind::Make(_) => "make",
             Kind::Bytes { .. } => "bytes",
             Kind::Copy { .. } => "copy",
+            Kind::Whole { .. } => "whole",
             Kind::Captured { .. } => "captured",
         };
         f.debug_struct("Replay").field("kind", &kind).finish()

@@ -13,7 +13,7 @@ use ringfence_balancer::{CallOutcome, FailureKind, InFlight, Outcome, Permit};
 use ringfence_core::Instance;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::classify::{Classify, GRPC_STATUS, Verdict, field, is_grpc};
+use crate::classify::{Classifier, GRPC_STATUS, Verdict, field, lacks_status};
 use crate::error::{Error, ErrorKind, FailedAttempt};
 use crate::watch::Watched;
 
@@ -33,6 +33,20 @@ pin_project! {
         // Until the end.
         tracker: Option<Tracker>,
         limit: Option<Limit<B::Error>>,
+    }
+
+    impl<B> PinnedDrop for ResponseBody<B>
+    where
+        B: Body,
+    {
+        /// A reader may look for the end instead of asking for more; gRPC's streams are not looked at for it at each frame.
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            let is_due = this.tracker.as_ref().is_some_and(|tracker| tracker.status_due);
+            if is_due && this.inner.is_end_stream() {
+                ended(this.tracker);
+            }
+        }
     }
 }
 
@@ -67,7 +81,7 @@ const CUT_OFF: FailureKind = FailureKind::Reset;
 #[derive(Debug)]
 pub(crate) struct Tracker {
     in_flight: Option<InFlight>,
-    classifier: Arc<dyn Classify>,
+    classifier: Classifier,
     /// A gRPC response without a status so far: it has to come in the trailers.
     status_due: bool,
     /// Some of the body has come.
@@ -81,9 +95,10 @@ pub(crate) struct Tracker {
 
 impl Tracker {
     /// `verdict` is what the head says.
+    #[inline]
     pub(crate) fn new(
         mut in_flight: Option<InFlight>,
-        classifier: Arc<dyn Classify>,
+        classifier: Classifier,
         headers: &HeaderMap,
         verdict: Verdict,
     ) -> Self {
@@ -115,6 +130,7 @@ impl Tracker {
     }
 
     /// Keeps the place of the call as long as the response lasts.
+    #[inline]
     #[must_use]
     pub(crate) fn with_permit(mut self, permit: Option<Permit>) -> Self {
         self._permit = permit;
@@ -122,26 +138,19 @@ impl Tracker {
     }
 
     /// Tells of the call when the response is over.
+    #[inline]
     #[must_use]
     pub(crate) fn watched(mut self, watched: Watched) -> Self {
         self.watched = watched;
         self
     }
 
-    fn frame<D>(&mut self, frame: &Frame<D>) {
-        match frame.trailers_ref() {
-            Some(trailers) => self.trailers(trailers),
-            None => self.has_data |= frame.is_data(),
-        }
-    }
-
     fn trailers(&mut self, trailers: &HeaderMap) {
-        if field(trailers, &GRPC_STATUS).is_some() {
-            self.status_due = false;
-        }
+        let status = field(trailers, &GRPC_STATUS);
+        self.status_due &= status.is_none();
         self.watched.trailers(trailers);
         if self.verdict == Verdict::Success {
-            self.verdict = self.classifier.trailers(trailers);
+            self.verdict = self.classifier.trailers_with(trailers, status);
         }
     }
 
@@ -151,27 +160,26 @@ impl Tracker {
             .map(|in_flight| &**in_flight.instance())
     }
 
-    fn ended(self) {
+    fn ended(&mut self) {
         if self.status_due {
             return self.broken(CUT_OFF, CallOutcome::Broken);
         }
-        let (of_attempt, of_call) = (outcome(self.verdict), call_outcome(self.verdict));
-        self.finish(of_attempt, of_call);
+        self.finish(outcome(self.verdict), call_outcome(self.verdict));
     }
 
     /// The response ends before its end.
-    fn broken(self, kind: FailureKind, call: CallOutcome) {
+    fn broken(&mut self, kind: FailureKind, call: CallOutcome) {
         self.finish(Outcome::Failure(kind), call);
     }
 
-    fn finish(mut self, attempt: Outcome, call: CallOutcome) {
+    fn finish(&mut self, attempt: Outcome, call: CallOutcome) {
         self.tell(call);
         self.report(attempt);
     }
 
     fn tell(&mut self, call: CallOutcome) {
-        let watched = std::mem::take(&mut self.watched);
-        if watched.is_any() {
+        if self.watched.is_any() {
+            let watched = std::mem::take(&mut self.watched);
             watched.end(call, self.instance().map(Instance::id));
         }
     }
@@ -187,17 +195,15 @@ impl Drop for Tracker {
     /// A caller who has seen enough: were it not a success, an instance whose callers never read
     /// to the end would only ever fail.
     fn drop(&mut self) {
+        // Once it is over there is nothing to be told.
+        if self.in_flight.is_none() && !self.watched.is_any() {
+            return;
+        }
         if self.has_data || !self.status_due {
-            self.tell(call_outcome(self.verdict));
-            self.report(outcome(self.verdict));
+            self.finish(outcome(self.verdict), call_outcome(self.verdict));
         }
         self.tell(CallOutcome::Cancelled);
     }
-}
-
-/// A gRPC response without a status so far.
-fn lacks_status(headers: &HeaderMap) -> bool {
-    is_grpc(headers) && field(headers, &GRPC_STATUS).is_none()
 }
 
 fn outcome(verdict: Verdict) -> Outcome {
@@ -216,14 +222,11 @@ fn call_outcome(verdict: Verdict) -> CallOutcome {
 }
 
 impl<B: Body> ResponseBody<B> {
+    /// A body that is not at its end.
     pub(crate) fn new(inner: B, tracker: Tracker) -> Self {
-        let mut tracker = Some(tracker);
-        if inner.is_end_stream() {
-            ended(&mut tracker);
-        }
         Self {
             inner,
-            tracker,
+            tracker: Some(tracker),
             limit: None,
         }
     }
@@ -239,15 +242,15 @@ impl<B: Body> ResponseBody<B> {
 
     #[must_use]
     pub(crate) fn with_limit(mut self, limit: Limit<B::Error>) -> Self {
-        // A body that has ended cannot be late.
-        self.limit = self.tracker.is_some().then_some(limit);
+        self.limit = Some(limit);
         self
     }
 }
 
 fn ended(tracker: &mut Option<Tracker>) {
-    if let Some(tracker) = tracker.take() {
-        tracker.ended();
+    if let Some(over) = tracker {
+        over.ended();
+        *tracker = None;
     }
 }
 
@@ -289,23 +292,30 @@ impl<B: Body> Body for ResponseBody<B> {
             let tracker = this.tracker.take();
             let instance = tracker.as_ref().and_then(Tracker::instance);
             let error = this.limit.take().map(|limit| limit.error(instance));
-            if let Some(tracker) = tracker {
+            if let Some(mut tracker) = tracker {
                 tracker.broken(FailureKind::Timeout, CallOutcome::DeadlineExceeded);
             }
             return Poll::Ready(error.map(Err));
         }
         match &polled {
             Poll::Ready(Some(Ok(frame))) => {
-                if let Some(tracker) = this.tracker.as_mut() {
-                    tracker.frame(frame);
-                }
-                // Many readers stop here instead of asking once more.
-                if this.inner.is_end_stream() {
+                let Some(tracker) = this.tracker.as_mut() else {
+                    return polled;
+                };
+                let is_last = if let Some(trailers) = frame.trailers_ref() {
+                    tracker.trailers(trailers);
+                    true
+                } else {
+                    tracker.has_data |= frame.is_data();
+                    // Many readers stop here instead of asking once more. A status that is due comes after it.
+                    !tracker.status_due && this.inner.is_end_stream()
+                };
+                if is_last {
                     ended(this.tracker);
                 }
             }
             Poll::Ready(Some(Err(_))) => {
-                if let Some(tracker) = this.tracker.take() {
+                if let Some(mut tracker) = this.tracker.take() {
                     tracker.broken(FailureKind::Reset, CallOutcome::Broken);
                 }
             }

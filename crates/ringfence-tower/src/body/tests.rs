@@ -2,6 +2,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
@@ -14,11 +15,14 @@ use http_body_util::{BodyExt as _, Empty, Full, StreamBody};
 use super::{Body, Replay, RequestBody};
 
 /// What a scripted body does when it is polled.
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Step {
     Data(&'static str),
     Trailers,
     Pending,
     Fail,
+    /// Its end, which it does not tell before it is asked for more.
+    End,
 }
 
 struct Scripted {
@@ -47,7 +51,7 @@ impl http_body::Body for Scripted {
                 return Poll::Pending;
             }
             Some(Step::Fail) => Some(Err(io::Error::other("source broke"))),
-            None => None,
+            Some(Step::End) | None => None,
         })
     }
 
@@ -148,7 +152,10 @@ async fn half_read_then_repeated_and_continued() {
 
 #[tokio::test]
 async fn a_pending_second_frame_neither_loses_nor_doubles_the_first() {
-    let steps = [Step::Data("ab"), Step::Pending, Step::Data("cd")];
+    // One when it is read ahead, one when it is sent.
+    let pending = [Step::Pending, Step::Pending];
+    let steps = [Step::Data("ab")].into_iter().chain(pending);
+    let steps = steps.chain([Step::Data("cd")]);
     let (mut first, mut replay) = replayable(body(steps), 1_024);
     assert_eq!(data(&mut first).await, "ab");
     assert!(poll_once(&mut first).is_pending());
@@ -373,6 +380,205 @@ async fn bodies_of_the_field() {
             .expect("kept")
             .is_end_stream()
     );
+}
+
+#[tokio::test]
+async fn a_body_that_is_there_at_once_ends_with_its_last_frame() {
+    for end in [None, Some(Step::End)] {
+        let steps = [Step::Data("message")].into_iter().chain(end);
+        let (mut first, mut replay) = replayable(body(steps), 1_024);
+        assert!(!first.is_end_stream());
+        assert_eq!(data(&mut first).await, "message");
+        assert!(first.is_end_stream(), "nothing has to be sent after it");
+        assert!(first.frame().await.is_none());
+        for _ in 0..2 {
+            let again = replay.again().expect("kept");
+            assert_eq!(collect(again).await, (Bytes::from("message"), None));
+        }
+    }
+}
+
+#[tokio::test]
+async fn trailers_of_a_body_that_is_there_at_once_come_after_its_data() {
+    let steps = [Step::Data("message"), Step::Trailers];
+    let (mut first, mut replay) = replayable(body(steps), 128);
+    assert_eq!(data(&mut first).await, "message");
+    assert!(!first.is_end_stream());
+    assert_eq!(
+        collect(first).await,
+        (Bytes::new(), Some(trailers())),
+        "they end it"
+    );
+    let again = replay.again().expect("kept");
+    assert_eq!(
+        collect(again).await,
+        (Bytes::from("message"), Some(trailers()))
+    );
+}
+
+#[tokio::test]
+async fn a_length_is_told_only_where_the_body_told_it() {
+    let (first, mut replay) = replayable(body([Step::Data("message"), Step::End]), 1_024);
+    let again = replay.again().expect("kept");
+    for body in [&first, &again] {
+        let hint = body.size_hint();
+        assert_eq!((hint.lower(), hint.upper()), (7, None));
+    }
+    let (mut first, mut replay) = replayable(sized([Step::Data("message")], 7), 1_024);
+    let again = replay.again().expect("kept");
+    assert_eq!(again.size_hint().exact(), Some(7));
+    assert_eq!(first.size_hint().exact(), Some(7));
+    data(&mut first).await;
+    assert_eq!(first.size_hint().exact(), Some(0));
+    // More than is read ahead, or may be kept.
+    let three = [Step::Data("ab"), Step::Data("cd"), Step::Data("ef")];
+    let (first, _replay) = replayable(sized(three, 6), 1_024);
+    assert_eq!(first.size_hint().exact(), Some(6));
+    let (first, _replay) = replayable(sized([Step::Data("message")], 7), 63);
+    assert_eq!(first.size_hint().exact(), Some(7));
+}
+
+#[tokio::test]
+async fn a_body_without_anything_ends_with_an_empty_frame() {
+    let (mut first, mut replay) = replayable(body([Step::End]), 1_024);
+    let mut again = replay.again().expect("kept");
+    for body in [&mut first, &mut again] {
+        assert!(!body.is_end_stream(), "gRPC: not with the head");
+        assert_eq!(data(body).await, "");
+        assert!(body.is_end_stream());
+    }
+}
+
+#[tokio::test]
+async fn at_most_two_frames_are_read_before_a_body_is_sent() {
+    let made = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&made);
+    let frames = stream::iter(["a", "b", "c", "d"]).map(move |text| {
+        count.fetch_add(1, Ordering::Relaxed);
+        Ok::<_, io::Error>(Frame::data(Bytes::from(text)))
+    });
+    let (first, _replay) = replayable(Body::new(StreamBody::new(frames)), 1_024);
+    assert_eq!(made.load(Ordering::Relaxed), 2);
+    assert_eq!(collect(first).await.0, "abcd");
+
+    let count = Arc::clone(&made);
+    let frames = stream::iter([[7; 200], [8; 200]]).map(move |bytes| {
+        count.fetch_add(1, Ordering::Relaxed);
+        Ok::<_, io::Error>(Frame::data(Bytes::from_owner(bytes)))
+    });
+    let (first, mut replay) = replayable(Body::new(StreamBody::new(frames)), 128);
+    assert_eq!(made.load(Ordering::Relaxed), 5, "the first is too long");
+    assert_eq!(collect(first).await.0.len(), 400);
+    assert!(replay.again().is_none());
+}
+
+#[tokio::test]
+async fn whoever_sends_a_body_is_woken_for_what_was_not_there_at_once() {
+    for early in [None, Some("early ")] {
+        let (sender, receiver) = tokio::sync::oneshot::channel::<()>();
+        let late = stream::once(async move {
+            let _ = receiver.await;
+            "late"
+        });
+        let frames = stream::iter(early).chain(late);
+        let frames = frames.map(|text| Ok::<_, io::Error>(Frame::data(Bytes::from(text))));
+        let source = Body::new(StreamBody::new(Box::pin(frames)));
+        let (first, mut replay) = replayable(source, 1_024);
+        let first = tokio::spawn(collect(first));
+        tokio::task::yield_now().await;
+        sender.send(()).expect("it is waited for");
+        let whole = [early.unwrap_or_default(), "late"].concat();
+        assert_eq!(first.await.expect("no panic").0, whole);
+        assert_eq!(collect(replay.again().expect("kept")).await.0, whole);
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_at_once_breaks_when_it_is_sent() {
+    let (mut first, mut replay) = replayable(body([Step::Fail]), 1_024);
+    assert!(!first.is_end_stream());
+    let frame = first.frame().await.expect("not an end");
+    assert_eq!(frame.expect_err("an error").to_string(), "source broke");
+    assert!(replay.again().is_none());
+    // Before it is sent, another attempt can have what there is of it.
+    let (first, mut replay) = replayable(body([Step::Data("ab"), Step::Fail]), 1_024);
+    drop(first);
+    let mut again = replay.again().expect("nothing was sent");
+    assert_eq!(data(&mut again).await, "ab");
+    let frame = again.frame().await.expect("not an end");
+    assert_eq!(frame.expect_err("an error").to_string(), "source broke");
+}
+
+/// What is left to be read of a body: its frames, with an error for a broken end.
+async fn rest(mut body: Body) -> Vec<Result<Frame<Bytes>, ()>> {
+    let mut frames = Vec::new();
+    while !body.is_end_stream()
+        && let Some(frame) = body.frame().await
+    {
+        let ends = !frame.as_ref().is_ok_and(Frame::is_data);
+        frames.push(frame.map_err(drop));
+        if ends {
+            break;
+        }
+    }
+    frames
+}
+
+/// The steps of a body as a text in which empty frames do not show.
+fn told(frames: &[Result<Frame<Bytes>, ()>]) -> String {
+    let texts = frames.iter().map(|frame| match frame {
+        Err(()) => "!",
+        Ok(frame) => frame.data_ref().map_or("#", |data| {
+            std::str::from_utf8(data).expect("the script's text")
+        }),
+    });
+    texts.collect()
+}
+
+#[tokio::test]
+async fn each_body_is_sent_as_it_is_wherever_it_stops() {
+    let steps = [
+        Step::Data("a"),
+        Step::Data(""),
+        Step::Pending,
+        Step::Trailers,
+        Step::Fail,
+        Step::End,
+    ];
+    let mut scripts = vec![Vec::new()];
+    for length in 0..4 {
+        let longer: Vec<_> = scripts
+            .iter()
+            .filter(|script: &&Vec<Step>| {
+                let last = script.last();
+                script.len() == length
+                    && !matches!(last, Some(Step::Trailers | Step::Fail | Step::End))
+            })
+            .flat_map(|script| steps.map(|step| [&script[..], &[step]].concat()))
+            .collect();
+        scripts.extend(longer);
+    }
+    assert!(scripts.len() > 200);
+    for script in scripts {
+        let expected: String = script
+            .iter()
+            .map(|step| match step {
+                Step::Data(text) => text,
+                Step::Pending | Step::End => "",
+                Step::Trailers => "#",
+                Step::Fail => "!",
+            })
+            .collect();
+        for limit in [0, 64, 128, 1_024] {
+            let (first, replay) = body(script.clone()).replayable(limit);
+            let sent = rest(first).await;
+            assert_eq!(told(&sent), expected, "{script:?} {limit}");
+            if let Some(again) = replay.and_then(|mut replay| replay.again()) {
+                assert!(!expected.contains('!'), "{script:?} {limit}");
+                assert_eq!(told(&rest(again).await), expected, "{script:?} {limit}");
+            }
+        }
+    }
 }
 
 #[cfg(feature = "tonic")]

@@ -6,6 +6,8 @@ pub(crate) use self::chain::cause;
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -92,9 +94,55 @@ pub trait Classify: fmt::Debug + Send + Sync + 'static {
 
 /// The defaults of [`Classify`].
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct DefaultClassifier;
+struct DefaultClassifier;
 
 impl Classify for DefaultClassifier {}
+
+/// What judges for a layer: the defaults, unless something else was set.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Classifier {
+    set: Option<Arc<dyn Classify>>,
+}
+
+impl Classifier {
+    pub(crate) fn new(classifier: impl Classify) -> Self {
+        Self {
+            set: Some(Arc::new(classifier)),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn response(&self, status: StatusCode, headers: &HeaderMap) -> Verdict {
+        match &self.set {
+            Some(classifier) => classifier.response(status, headers),
+            None => classify_response(status, headers),
+        }
+    }
+
+    /// Judges trailers in which this status of gRPC was found.
+    #[inline]
+    pub(crate) fn trailers_with(
+        &self,
+        trailers: &HeaderMap,
+        status: Option<&HeaderValue>,
+    ) -> Verdict {
+        match &self.set {
+            Some(classifier) => classifier.trailers(trailers),
+            None => classify_status(status),
+        }
+    }
+}
+
+impl Deref for Classifier {
+    type Target = dyn Classify;
+
+    fn deref(&self) -> &Self::Target {
+        match &self.set {
+            Some(classifier) => &**classifier,
+            None => &DefaultClassifier,
+        }
+    }
+}
 
 /// Judges an error by its chain of sources: connection errors of hyper-util and tonic, requests
 /// that hyper never dispatched, HTTP/2 `REFUSED_STREAM` and `GOAWAY`, refused TCP connections.
@@ -126,7 +174,11 @@ pub fn classify_response(status: StatusCode, headers: &HeaderMap) -> Verdict {
 /// instance, every other status and its absence a success.
 #[must_use]
 pub fn classify_trailers(trailers: &HeaderMap) -> Verdict {
-    match field(trailers, &GRPC_STATUS).map(|status| status.as_bytes()) {
+    classify_status(field(trailers, &GRPC_STATUS))
+}
+
+fn classify_status(status: Option<&HeaderValue>) -> Verdict {
+    match status.map(HeaderValue::as_bytes) {
         Some(b"14") => Verdict::Unavailable,
         Some(b"4") => Verdict::Failure,
         _ => Verdict::Success,
@@ -166,6 +218,11 @@ pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
         .and_then(|kind| kind.as_bytes().strip_prefix(b"application/grpc"))
         // grpc-web carries its trailers in the body.
         .is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
+}
+
+/// A gRPC response without a status so far.
+pub(crate) fn lacks_status(headers: &HeaderMap) -> bool {
+    is_grpc(headers) && field(headers, &GRPC_STATUS).is_none()
 }
 
 #[cfg(test)]

@@ -107,6 +107,19 @@ impl<'a> Target<'a> {
         self.candidate.node().attached(key)
     }
 
+    /// What `read` makes of what the transport keeps with the instance, where it is made already.
+    #[inline]
+    pub(crate) fn read_attached<T, R>(
+        &self,
+        key: &AttachmentKey<T>,
+        read: impl FnOnce(&T) -> R,
+    ) -> Option<R>
+    where
+        T: Send + Sync + 'static,
+    {
+        self.candidate.node().read_attachment(key, read)
+    }
+
     /// Follows whether the instance is still in the list of its service, without keeping it: for connections, which are let go
     /// with the instance.
     #[must_use]

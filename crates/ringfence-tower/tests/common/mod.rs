@@ -83,7 +83,9 @@ impl Cluster {
 
     pub fn in_flight(&self, id: &str) -> u64 {
         let key = self.key(&[id]);
-        let decision = self.balancer.pick(&PickRequest::new().with_key(&key.0));
+        let decision = self
+            .balancer
+            .pick(&PickRequest::new().with_key(key.as_bytes()));
         decision.expect("has instances").first().in_flight()
     }
 

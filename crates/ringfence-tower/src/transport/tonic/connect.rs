@@ -19,19 +19,18 @@ use crate::transport::{Authority, Connections, Rejection, Target};
 impl Options {
     /// One of the instance's channels, and what was known of its connections before.
     pub(super) fn open(&self, target: &Target<'_>) -> Result<(Channel, Connections), Rejection> {
-        let channels = self.channels(target)?;
-        let channels = channels.as_ref().as_ref();
-        let channels = channels.map_err(|reason| Rejection::Config(reason.as_str().into()))?;
-        let connections = channels.connections();
-        let channel = channels.next().cloned();
-        let channel = channel.ok_or_else(|| Rejection::Config("no connections".into()))?;
-        Ok((channel, connections))
+        match target.read_attached(&self.channels, next) {
+            Some(next) => next,
+            None => next(&*self.channels(target)?),
+        }
     }
 
+    /// None were made where there are no channels.
     pub(super) fn connections(&self, target: &Target<'_>) -> Option<Connections> {
-        let channels = self.channels(target).ok()?;
-        let channels = channels.as_ref().as_ref().ok()?;
-        Some(channels.connections())
+        let known = target.read_attached(&self.channels, |channels| {
+            channels.as_ref().ok().map(Channels::connections)
+        });
+        known.unwrap_or_else(|| Some(Connections::default()))
     }
 
     /// The instance's channels, which are made at the first request for it.
@@ -143,6 +142,17 @@ impl Options {
     #[cfg(not(feature = "tls"))]
     fn secure(&self, _endpoint: Endpoint) -> Result<Endpoint, BoxError> {
         Err(NO_TLS.into())
+    }
+}
+
+/// The channel whose turn it is, and what was known of the connections before.
+fn next(channels: &Result<Channels, String>) -> Result<(Channel, Connections), Rejection> {
+    let channels = channels.as_ref();
+    let channels = channels.map_err(|reason| Rejection::Config(reason.as_str().into()))?;
+    let connections = channels.connections();
+    match channels.next() {
+        Some(channel) => Ok((channel.clone(), connections)),
+        None => Err(Rejection::Config("no connections".into())),
     }
 }
 

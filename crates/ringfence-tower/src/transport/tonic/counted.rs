@@ -84,23 +84,25 @@ impl Drop for Counted {
 }
 
 impl AsyncRead for Counted {
+    #[inline]
     fn poll_read(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.ended.is_none() {
+        let this = self.get_mut();
+        if this.ended.is_none() {
             let before = buf.filled().len();
-            let polled = self.as_mut().stream().poll_read(cx, buf);
-            if buf.filled().len() > before {
-                self.tally.reads.fetch_add(1, Ordering::AcqRel);
-            }
+            let polled = Pin::new(&mut this.stream).poll_read(cx, buf);
             if polled.is_ready() {
+                if buf.filled().len() > before {
+                    this.tally.reads.fetch_add(1, Ordering::AcqRel);
+                }
                 return polled;
             }
-            self.ended = Some(ready!(self.lifetime.poll(cx)));
+            this.ended = Some(ready!(this.lifetime.poll(cx)));
         }
-        Poll::Ready(match self.ended {
+        Poll::Ready(match this.ended {
             // As if the server had closed it: whatever comes next makes another one.
             Some(End::Idle) | None => Ok(()),
             Some(End::Drained) => Err(io::Error::new(io::ErrorKind::ConnectionAborted, DRAINED)),

@@ -61,20 +61,31 @@ impl<T> WhenWoken<T> {
     }
 
     /// As the future's, which must not be polled once it is done.
+    #[inline]
     pub(super) fn poll(&mut self, cx: &Context<'_>) -> Poll<T> {
         // Before the look at the alarm: one that rings in between wakes the task again.
         let task = cx.waker();
-        if !self
-            .known
-            .as_ref()
-            .is_some_and(|known| known.will_wake(task))
-        {
-            self.alarm.set(task.clone());
-            self.known = Some(task.clone());
+        let known = self.known.as_ref();
+        if !known.is_some_and(|known| known.will_wake(task)) {
+            self.know(task);
         }
-        if !self.alarm.rang.load(Ordering::Acquire)
-            || !self.alarm.rang.swap(false, Ordering::AcqRel)
-        {
+        if self.alarm.rang.load(Ordering::Acquire) {
+            self.poll_future()
+        } else {
+            Poll::Pending
+        }
+    }
+
+    #[cold]
+    fn know(&mut self, task: &Waker) {
+        self.alarm.set(task.clone());
+        self.known = Some(task.clone());
+    }
+
+    #[cold]
+    fn poll_future(&mut self) -> Poll<T> {
+        // Before the future is polled, which may ring it again.
+        if !self.alarm.rang.swap(false, Ordering::AcqRel) {
             return Poll::Pending;
         }
         self.future
