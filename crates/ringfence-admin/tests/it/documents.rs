@@ -368,7 +368,7 @@ async fn no_key_is_told_and_no_answer_grows_with_keys() {
         if n % 50 == 0
             && let Some(mut call) = balancer.observe_call()
         {
-            call.decided(&decision, None);
+            call.decided(decision.choice(), None);
             call.attempt();
             call.end(CallOutcome::Success, Some(decision.instance().id()));
         }

@@ -58,7 +58,7 @@ async fn each_document_has_its_form() {
             .expect("there is one");
     }
     let mut call = balancer.observe_call().expect("they are looked at");
-    call.decided(&decision, None);
+    call.decided(decision.choice(), None);
     call.key_source("header x-user");
     call.attempt();
     call.end(CallOutcome::Success, Some(decision.instance().id()));

@@ -43,7 +43,7 @@ async fn keys_and_tags_make_no_series() {
         let request = PickRequest::new().with_key(&key).with_tags(&tags);
         let mut call = balancer.observe_call().expect("observed");
         if let Ok(decision) = balancer.pick(&request) {
-            call.decided(&decision, None);
+            call.decided(decision.choice(), None);
         }
         call.end(CallOutcome::Success, None);
     };
@@ -66,7 +66,7 @@ async fn series_of_rules_go_with_them_and_those_of_others_never_fall() {
     let call = |policy: &CompiledPolicy, rule: &str| {
         let mut call = balancer.observe_call().expect("observed");
         let label = policy.labels().find(|label| &***label == rule);
-        call.decided(&decision, label);
+        call.decided(decision.choice(), label);
         call.end(CallOutcome::Success, None);
     };
     let requests = |rule: &str| {
@@ -122,7 +122,7 @@ async fn series_of_a_rule_stay_while_another_balancer_has_it() {
         settle().await;
         let mut call = balancer.observe_call().expect("observed");
         let decision = balancer.pick(&PickRequest::new()).expect("an owner");
-        call.decided(&decision, carts.labels().next());
+        call.decided(decision.choice(), carts.labels().next());
         call.end(CallOutcome::Success, None);
     }
     let count = || {
@@ -166,7 +166,7 @@ async fn follow(balancer: &Balancer, rule: &str) -> Arc<CompiledPolicy> {
 fn call_of(balancer: &Balancer, policy: &CompiledPolicy) {
     let mut call = balancer.observe_call().expect("observed");
     let decision = balancer.pick(&PickRequest::new()).expect("an owner");
-    call.decided(&decision, policy.labels().next());
+    call.decided(decision.choice(), policy.labels().next());
     call.end(CallOutcome::Success, None);
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn call(balancer: &Balancer, key: &str, outcome: CallOutcome) {
     let decision = balancer
         .pick(&PickRequest::new().with_key(key))
         .expect("an owner");
-    call.decided(&decision, None);
+    call.decided(decision.choice(), None);
     call.attempt();
     let mut attempt = decision.first().begin();
     attempt.report(match outcome {
