@@ -120,4 +120,4 @@ pub use self::retry::{Idempotent, RetryPolicy};
 pub use self::service::{ResponseFuture, Ringfence};
 pub use self::transport::{Authority, Connections, IntoBodyError, Rejection, Target, Transport};
 #[cfg(feature = "tonic")]
-pub use self::transport::{Resolve, ResolveFuture, TonicConnector, TonicWarmUp};
+pub use self::transport::{LentChannel, Resolve, ResolveFuture, TonicConnector, TonicWarmUp};

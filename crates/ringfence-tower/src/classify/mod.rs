@@ -214,15 +214,30 @@ pub(crate) fn field<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h
 
 /// Whether the status of the call comes in trailers.
 pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
-    field(headers, &CONTENT_TYPE)
-        .and_then(|kind| kind.as_bytes().strip_prefix(b"application/grpc"))
-        // grpc-web carries its trailers in the body.
-        .is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
+    field(headers, &CONTENT_TYPE).is_some_and(is_grpc_type)
+}
+
+fn is_grpc_type(content_type: &HeaderValue) -> bool {
+    let rest = content_type.as_bytes().strip_prefix(b"application/grpc");
+    // grpc-web carries its trailers in the body.
+    rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
 }
 
 /// A gRPC response without a status so far.
 pub(crate) fn lacks_status(headers: &HeaderMap) -> bool {
-    is_grpc(headers) && field(headers, &GRPC_STATUS).is_none()
+    if headers.len() > FEW {
+        return is_grpc(headers) && !headers.contains_key(&GRPC_STATUS);
+    }
+    let mut content_type = None;
+    for (name, value) in headers {
+        if name == GRPC_STATUS {
+            return false;
+        }
+        if content_type.is_none() && name == CONTENT_TYPE {
+            content_type = Some(value);
+        }
+    }
+    content_type.is_some_and(is_grpc_type)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub use self::origin::{Authority, Target};
 #[cfg(feature = "tonic")]
 pub(crate) use self::tonic::DialError;
 #[cfg(feature = "tonic")]
-pub use self::tonic::{Resolve, ResolveFuture, TonicConnector, TonicWarmUp};
+pub use self::tonic::{LentChannel, Resolve, ResolveFuture, TonicConnector, TonicWarmUp};
 use crate::error::{BoxError, Error};
 
 /// Gives the service that carries a request to an instance.

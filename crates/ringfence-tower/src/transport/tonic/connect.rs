@@ -11,6 +11,7 @@ use tonic::transport::{Channel, Endpoint};
 
 use super::channels::Channels;
 use super::dial::Dialer;
+use super::lent::LentChannel;
 use super::options::Options;
 use crate::error::{BoxError, Causes};
 use crate::transport::origin::scheme;
@@ -18,17 +19,23 @@ use crate::transport::{Authority, Connections, Rejection, Target};
 
 impl Options {
     /// One of the instance's channels, and what was known of its connections before.
-    pub(super) fn open(&self, target: &Target<'_>) -> Result<(Channel, Connections), Rejection> {
-        match target.read_attached(&self.channels, next) {
-            Some(next) => next,
-            None => next(&*self.channels(target)?),
+    pub(super) fn open(
+        &self,
+        target: &Target<'_>,
+    ) -> Result<(LentChannel, Connections), Rejection> {
+        match target.read_attached(&self.channels, lend) {
+            Some(lent) => lent,
+            None => lend(&*self.channels(target)?),
         }
     }
 
     /// None were made where there are no channels.
     pub(super) fn connections(&self, target: &Target<'_>) -> Option<Connections> {
         let known = target.read_attached(&self.channels, |channels| {
-            channels.as_ref().ok().map(Channels::connections)
+            channels
+                .as_ref()
+                .ok()
+                .map(|channels| channels.connections())
         });
         known.unwrap_or_else(|| Some(Connections::default()))
     }
@@ -37,7 +44,7 @@ impl Options {
     pub(super) fn channels(
         &self,
         target: &Target<'_>,
-    ) -> Result<Arc<Result<Channels, String>>, Rejection> {
+    ) -> Result<Arc<Result<Arc<Channels>, String>>, Rejection> {
         if let Some(channels) = target.attached(&self.channels) {
             return Ok(channels);
         }
@@ -55,7 +62,7 @@ impl Options {
                 Some(&presence),
                 self.connections,
             );
-            connected.map_err(|error| {
+            connected.map(Arc::new).map_err(|error| {
                 let reason = Causes(&*error).to_string();
                 tracing::warn!(
                     service = %target.service(),
@@ -74,10 +81,8 @@ impl Options {
         instance: &Instance,
         service: &str,
     ) -> Result<Channel, BoxError> {
-        self.connect(instance, service, None, 1)?
-            .next()
-            .cloned()
-            .ok_or_else(|| "no connections".into())
+        let channels = self.connect(instance, service, None, 1)?;
+        Ok(channels.handle(0))
     }
 
     fn connect(
@@ -105,26 +110,26 @@ impl Options {
             .build()?;
 
         let tally = Arc::default();
-        let channels = (0..connections)
-            .map(|_| {
-                let mut endpoint = Endpoint::from(uri.clone()).tcp_nodelay(true);
-                if let Some((interval, timeout)) = self.keepalive {
-                    endpoint = endpoint
-                        .http2_keep_alive_interval(interval)
-                        .keep_alive_timeout(timeout)
-                        .keep_alive_while_idle(true);
-                }
-                if is_tls {
-                    endpoint = self.secure(endpoint)?;
-                }
-                if let Some(configure) = &self.configure {
-                    endpoint = configure(endpoint, instance);
-                }
-                let dialer = Dialer::new(address.clone(), self, &endpoint, presence, &tally);
-                Ok(endpoint.connect_with_connector_lazy(dialer))
-            })
-            .collect::<Result<_, BoxError>>()?;
-        Ok(Channels::new(channels, tally))
+        let channel = || -> Result<Channel, BoxError> {
+            let mut endpoint = Endpoint::from(uri.clone()).tcp_nodelay(true);
+            if let Some((interval, timeout)) = self.keepalive {
+                endpoint = endpoint
+                    .http2_keep_alive_interval(interval)
+                    .keep_alive_timeout(timeout)
+                    .keep_alive_while_idle(true);
+            }
+            if is_tls {
+                endpoint = self.secure(endpoint)?;
+            }
+            if let Some(configure) = &self.configure {
+                endpoint = configure(endpoint, instance);
+            }
+            let dialer = Dialer::new(address.clone(), self, &endpoint, presence, &tally);
+            Ok(endpoint.connect_with_connector_lazy(dialer))
+        };
+        let first = channel()?;
+        let others: Result<Vec<_>, _> = (1..connections).map(|_| channel()).collect();
+        Ok(Channels::new(first, others?, tally))
     }
 
     #[cfg(feature = "tls")]
@@ -146,14 +151,11 @@ impl Options {
 }
 
 /// The channel whose turn it is, and what was known of the connections before.
-fn next(channels: &Result<Channels, String>) -> Result<(Channel, Connections), Rejection> {
+fn lend(channels: &Result<Arc<Channels>, String>) -> Result<(LentChannel, Connections), Rejection> {
     let channels = channels.as_ref();
     let channels = channels.map_err(|reason| Rejection::Config(reason.as_str().into()))?;
     let connections = channels.connections();
-    match channels.next() {
-        Some(channel) => Ok((channel.clone(), connections)),
-        None => Err(Rejection::Config("no connections".into())),
-    }
+    Ok((channels.lend(), connections))
 }
 
 const NO_TLS: &str = "the instance wants TLS, but none is configured: see `TonicConnector::with_tls` (feature `tls`)";

@@ -4,6 +4,7 @@ mod channels;
 mod connect;
 mod counted;
 mod dial;
+mod lent;
 mod lifetime;
 mod options;
 mod resolve;
@@ -23,6 +24,7 @@ use tonic::body::Body;
 use tonic::transport::{Channel, Endpoint};
 
 pub(crate) use self::dial::DialError;
+pub use self::lent::LentChannel;
 use self::options::Options;
 pub use self::resolve::{Resolve, ResolveFuture};
 pub use self::warm_up::TonicWarmUp;
@@ -250,9 +252,9 @@ impl fmt::Debug for TonicConnector {
 impl Transport<Body> for TonicConnector {
     type ResponseBody = Body;
     type Error = Status;
-    type Service = Channel;
+    type Service = LentChannel;
 
-    fn service(&self, target: &Target<'_>) -> Result<Channel, Rejection> {
+    fn service(&self, target: &Target<'_>) -> Result<LentChannel, Rejection> {
         let (channel, _) = self.options.open(target)?;
         Ok(channel)
     }
@@ -275,7 +277,7 @@ impl Transport<Body> for TonicConnector {
         self.options.connections(target)
     }
 
-    fn open(&self, target: &Target<'_>) -> Result<(Channel, Option<Connections>), Rejection> {
+    fn open(&self, target: &Target<'_>) -> Result<(LentChannel, Option<Connections>), Rejection> {
         let (channel, connections) = self.options.open(target)?;
         Ok((channel, Some(connections)))
     }

@@ -43,7 +43,7 @@ pub(super) struct Options {
     pub(super) tls: Option<tonic::transport::ClientTlsConfig>,
     #[cfg(feature = "tls")]
     pub(super) server_name: Option<String>,
-    pub(super) channels: AttachmentKey<Result<Channels, String>>,
+    pub(super) channels: AttachmentKey<Result<Arc<Channels>, String>>,
 }
 
 impl Default for Options {
