@@ -114,6 +114,7 @@ pub use self::{
     candidate::Candidate,
     concurrency::ConcurrencyLimits,
     config::BalancerConfig,
+    counter::StripedCounters,
     current::Current,
     decision::{Choice, Decision, IntoCandidates, MAX_CANDIDATES},
     error::{BuildError, Overload, PickError, StartError},
