@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-const STRIPES: usize = 16;
+pub(crate) const STRIPES: usize = 16;
 
 /// Cache lines of its own, and pairs of them for CPUs that prefetch in pairs.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Drop for Own {
     }
 }
 
-fn stripe_of_this_thread() -> usize {
+pub(crate) fn stripe_of_this_thread() -> usize {
     thread_local! {
         static OWN: Own = Own::take();
     }

@@ -93,6 +93,7 @@ mod seating;
 mod shared;
 mod start;
 mod status;
+mod striped;
 mod task;
 mod telemetry;
 mod trials;

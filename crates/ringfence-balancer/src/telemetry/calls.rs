@@ -41,6 +41,7 @@ pub(super) enum Meter {
 }
 
 impl Meter {
+    #[inline]
     pub(super) fn of<'a>(&'a self, calls: &'a Calls) -> &'a PoolMeter {
         match self {
             Self::None => calls.none(),
@@ -145,14 +146,19 @@ impl Calls {
         PoolMeter::new(&self.service, self.observer.as_ref(), label)
     }
 
+    #[inline]
     pub(super) fn of(&self, rule: Option<&Arc<str>>, stage: usize) -> Meter {
         if rule.is_none() && stage == 0 {
             return Meter::First;
         }
-        Meter::Pool(match self.places.load().get(rule, stage) {
+        Meter::Pool(self.pool(rule, stage))
+    }
+
+    fn pool(&self, rule: Option<&Arc<str>>, stage: usize) -> Arc<PoolMeter> {
+        match self.places.load().get(rule, stage) {
             Some(meter) => Arc::clone(meter),
             None => self.add(rule, stage),
-        })
+        }
     }
 
     /// For the first call of a pool, and the first ones after a new policy.

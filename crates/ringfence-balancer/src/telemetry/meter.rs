@@ -33,6 +33,7 @@ impl PoolMeter {
         }
     }
 
+    #[inline]
     pub(super) fn ended(&self, call: &CallEnd<'_>) {
         if let Some(calls) = &self.calls {
             guarded(|| calls.ended(call));

@@ -7,7 +7,10 @@ use super::{
     CallEnd, CallOutcome, DecisionSample, PoolLabel,
     calls::{Calls, Meter},
 };
-use crate::Choice;
+use crate::{
+    Choice,
+    striped::{Striped, StripedArc},
+};
 
 /// A call under way, for those who [observe](crate::Balancer::observe_call) the balancer.
 ///
@@ -19,7 +22,7 @@ use crate::Choice;
 #[must_use = "the call counts as over when this is dropped"]
 pub struct CallRecord {
     /// `None` once it is over.
-    calls: Option<Arc<Calls>>,
+    calls: Option<Arc<Striped<Calls>>>,
     meter: Meter,
     begun: Instant,
     attempts: u32,
@@ -34,12 +37,36 @@ struct Sampled {
     key_source: Option<String>,
 }
 
+impl Sampled {
+    #[cold]
+    fn decided(&mut self, choice: Choice) {
+        self.epoch = choice.epoch();
+        self.key_hash = choice.key_hash();
+    }
+
+    #[cold]
+    fn ended(self, calls: &Calls, pool: &PoolLabel, call: &CallEnd<'_>) {
+        calls.samples.push(DecisionSample {
+            at: SystemTime::now(),
+            epoch: self.epoch,
+            pool: pool.clone(),
+            key_hash: self.key_hash,
+            key_source: self.key_source,
+            instance: call.instance.cloned(),
+            attempts: call.attempts,
+            outcome: call.outcome,
+            took: call.took,
+        });
+    }
+}
+
 impl CallRecord {
-    pub(crate) fn begin(calls: &Arc<Calls>) -> Self {
+    #[inline]
+    pub(crate) fn begin(calls: &StripedArc<Calls>) -> Self {
         let begun = Instant::now();
         let is_due = calls.samples.is_due(begun.into_std());
         Self {
-            calls: Some(Arc::clone(calls)),
+            calls: Some(calls.of_this_thread()),
             meter: Meter::None,
             begun,
             attempts: 0,
@@ -49,14 +76,14 @@ impl CallRecord {
 
     /// The call goes to this pool. `rule` is what the policy [counts](ringfence_policy::Evaluation::shared_label) it by, if one
     /// decided.
+    #[inline]
     pub fn decided(&mut self, choice: Choice, rule: Option<&Arc<str>>) {
         let Some(calls) = &self.calls else {
             return;
         };
         self.meter = calls.of(rule, choice.stage());
         if let Some(sample) = &mut self.sample {
-            sample.epoch = choice.epoch();
-            sample.key_hash = choice.key_hash();
+            sample.decided(choice);
         }
     }
 
@@ -74,6 +101,7 @@ impl CallRecord {
     }
 
     /// An attempt begins.
+    #[inline]
     pub fn attempt(&mut self) {
         self.attempts = self.attempts.saturating_add(1);
     }
@@ -105,30 +133,21 @@ impl CallRecord {
         Some(&self.meter.of(calls).label)
     }
 
+    #[inline]
     fn over(&mut self, outcome: CallOutcome, instance: Option<&InstanceId>) {
         let Some(calls) = self.calls.take() else {
             return;
         };
-        let took = self.begun.elapsed();
-        let meter = self.meter.of(&calls);
-        meter.ended(&CallEnd {
+        let call = CallEnd {
             outcome,
-            took,
+            took: self.begun.elapsed(),
             attempts: self.attempts,
             instance,
-        });
+        };
+        let meter = self.meter.of(&calls);
+        meter.ended(&call);
         if let Some(sample) = self.sample.take() {
-            calls.samples.push(DecisionSample {
-                at: SystemTime::now(),
-                epoch: sample.epoch,
-                pool: meter.label.clone(),
-                key_hash: sample.key_hash,
-                key_source: sample.key_source,
-                instance: instance.cloned(),
-                attempts: self.attempts,
-                outcome,
-                took,
-            });
+            sample.ended(&calls, &meter.label, &call);
         }
     }
 }
