@@ -90,27 +90,22 @@ impl<const N: usize> StripedCounters<N> {
     /// anew.
     #[inline]
     pub fn add<const M: usize>(&self, additions: [(usize, u64); M]) {
-        self.raise(additions);
+        let Some((counters, is_shared)) = self.of_this_thread() else {
+            return;
+        };
+        for (place, by) in additions {
+            if let Some(count) = counters.get(place) {
+                raise(count, by, is_shared);
+            }
+        }
     }
 
-    /// Returns what each counter of this stripe was before.
+    /// And whether other threads write them too.
     #[inline]
-    fn raise<const M: usize>(&self, additions: [(usize, u64); M]) -> [u64; M] {
+    fn of_this_thread(&self) -> Option<(&[AtomicU64; N], bool)> {
         let place = stripe_of_this_thread();
-        let Some(Stripe(counters)) = self.stripes.get(place) else {
-            return [0; M];
-        };
-        if place == SHARED {
-            return raise_shared(counters, additions);
-        }
-        // Nobody else writes them, and to write is a fraction of what an atomic addition is.
-        additions.map(|(place, by)| {
-            counters.get(place).map_or(0, |count| {
-                let before = count.load(Ordering::Relaxed);
-                count.store(before.wrapping_add(by), Ordering::Relaxed);
-                before
-            })
-        })
+        let Stripe(counters) = self.stripes.get(place)?;
+        Some((counters, place == SHARED))
     }
 
     /// What all threads have added. None of them falls from one time to the next; of an addition that is under way, some may be there and
@@ -127,21 +122,24 @@ impl<const N: usize> StripedCounters<N> {
     }
 }
 
-#[cold]
-fn raise_shared<const M: usize>(counters: &[AtomicU64], additions: [(usize, u64); M]) -> [u64; M] {
-    additions.map(|(place, by)| {
-        counters
-            .get(place)
-            .map_or(0, |count| count.fetch_add(by, Ordering::Relaxed))
-    })
+/// Returns what it was before.
+#[inline]
+fn raise(count: &AtomicU64, by: u64, is_shared: bool) -> u64 {
+    if is_shared {
+        return count.fetch_add(by, Ordering::Relaxed);
+    }
+    // Nobody else writes it, and to write is a fraction of what an atomic addition is.
+    let before = count.load(Ordering::Relaxed);
+    count.store(before.wrapping_add(by), Ordering::Relaxed);
+    before
 }
 
 impl StripedCounter {
     /// Returns how many this stripe had counted before.
     #[inline]
     pub(crate) fn increment(&self) -> u64 {
-        let [before] = self.raise([(0, 1)]);
-        before
+        self.of_this_thread()
+            .map_or(0, |([count], is_shared)| raise(count, 1, is_shared))
     }
 
     pub(crate) fn total(&self) -> u64 {

@@ -61,7 +61,6 @@ impl Sampled {
 }
 
 impl CallRecord {
-    #[inline]
     pub(crate) fn begin(calls: &StripedArc<Calls>) -> Self {
         let begun = Instant::now();
         let is_due = calls.samples.is_due(begun.into_std());
@@ -76,7 +75,6 @@ impl CallRecord {
 
     /// The call goes to this pool. `rule` is what the policy [counts](ringfence_policy::Evaluation::shared_label) it by, if one
     /// decided.
-    #[inline]
     pub fn decided(&mut self, choice: Choice, rule: Option<&Arc<str>>) {
         let Some(calls) = &self.calls else {
             return;
@@ -133,7 +131,6 @@ impl CallRecord {
         Some(&self.meter.of(calls).label)
     }
 
-    #[inline]
     fn over(&mut self, outcome: CallOutcome, instance: Option<&InstanceId>) {
         let Some(calls) = self.calls.take() else {
             return;
