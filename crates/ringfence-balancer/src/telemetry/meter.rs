@@ -6,6 +6,10 @@ use std::sync::{
 use ringfence_discovery::ServiceKey;
 
 use super::{CallEnd, CallObserver, Observer, PoolLabel, guarded};
+use crate::striped::StripedArc;
+
+/// A meter that is given to further calls.
+pub(super) type SharedMeter = Arc<StripedArc<PoolMeter>>;
 
 /// Who hears of one pool. Calls that run keep it, and so does whoever gives it to further ones.
 pub(super) struct PoolMeter {
