@@ -90,9 +90,7 @@ impl<const N: usize> StripedCounters<N> {
     /// anew.
     #[inline]
     pub fn add<const M: usize>(&self, additions: [(usize, u64); M]) {
-        let Some((counters, is_shared)) = self.of_this_thread() else {
-            return;
-        };
+        let (counters, is_shared) = self.of_this_thread();
         for (place, by) in additions {
             if let Some(count) = counters.get(place) {
                 raise(count, by, is_shared);
@@ -102,10 +100,12 @@ impl<const N: usize> StripedCounters<N> {
 
     /// And whether other threads write them too.
     #[inline]
-    fn of_this_thread(&self) -> Option<(&[AtomicU64; N], bool)> {
-        let place = stripe_of_this_thread();
-        let Stripe(counters) = self.stripes.get(place)?;
-        Some((counters, place == SHARED))
+    fn of_this_thread(&self) -> (&[AtomicU64; N], bool) {
+        let [own @ .., Stripe(shared)] = &self.stripes;
+        match own.get(stripe_of_this_thread()) {
+            Some(Stripe(counters)) => (counters, false),
+            None => (shared, true),
+        }
     }
 
     /// What all threads have added. None of them falls from one time to the next; of an addition that is under way, some may be there and
@@ -138,8 +138,8 @@ impl StripedCounter {
     /// Returns how many this stripe had counted before.
     #[inline]
     pub(crate) fn increment(&self) -> u64 {
-        self.of_this_thread()
-            .map_or(0, |([count], is_shared)| raise(count, 1, is_shared))
+        let ([count], is_shared) = self.of_this_thread();
+        raise(count, 1, is_shared)
     }
 
     pub(crate) fn total(&self) -> u64 {

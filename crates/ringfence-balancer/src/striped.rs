@@ -35,9 +35,8 @@ impl<T> StripedArc<T> {
 
     #[inline]
     pub(crate) fn of_this_thread(&self) -> Arc<Striped<T>> {
-        // There is one for each.
-        let [first, ..] = &self.stripes;
-        Arc::clone(self.stripes.get(stripe_of_this_thread()).unwrap_or(first))
+        let [own @ .., shared] = &self.stripes;
+        Arc::clone(own.get(stripe_of_this_thread()).unwrap_or(shared))
     }
 
     /// What keeps nothing alive: the value goes with the last reference of any thread.

@@ -122,6 +122,8 @@ impl CallRecord {
     }
 
     /// The call is over; `instance` is that of its last attempt.
+    // Calls that nobody watches shall not carry what it does.
+    #[inline(never)]
     pub fn end(mut self, outcome: CallOutcome, instance: Option<&InstanceId>) {
         self.over(outcome, instance);
     }
