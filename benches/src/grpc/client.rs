@@ -32,7 +32,7 @@ impl Client {
         let endpoints: Vec<_> = ports.iter().map(|&port| endpoint(port)).collect();
         let first = endpoints.first().cloned().ok_or("no port")?;
         Ok(match mode {
-            Mode::Raw => Self::One(EchoClient::new(first.connect().await?)),
+            Mode::Raw | Mode::Timerless => Self::One(EchoClient::new(first.connect().await?)),
             Mode::Pinging => {
                 let pinging = first
                     .http2_keep_alive_interval(Duration::from_secs(10))

@@ -31,6 +31,8 @@ const ROUND: Duration = Duration::from_millis(500);
 pub(crate) enum Mode {
     /// One channel to one server.
     Raw,
+    /// The same in a runtime without any timer, which hardly any program has.
+    Timerless,
     /// The same with the pings that Ringfence's connector sends by default.
     Pinging,
     /// tonic's balancing over four.
@@ -51,6 +53,7 @@ impl Mode {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Raw => "one raw channel",
+            Self::Timerless => "one raw channel, in a runtime without a timer",
             Self::Pinging => "one raw channel that pings as Ringfence does",
             Self::BalanceList => "balance_list",
             Self::Map => "a map of channels",
@@ -62,8 +65,13 @@ impl Mode {
 }
 
 /// Calls in a row, for Callgrind.
+///
+/// Whoever waits for a time anywhere makes tokio look at the clock for each call, so there is a timer beside all of them alike.
 pub(crate) fn calls(mode: Mode, count: u32, ports: &[u16]) -> Result<(), Box<dyn Error>> {
     runtime()?.block_on(async {
+        if mode != Mode::Timerless {
+            tokio::spawn(tokio::time::sleep(Duration::from_secs(3_600)));
+        }
         let mut client = Client::connect(mode, ports).await?;
         for n in 0..count {
             client.call(n).await?;
@@ -105,6 +113,7 @@ impl Rates {
         let what = format!("gRPC, {in_flight} in flight: {}", mode.name());
         let measure = match peer {
             Mode::Raw => "requests a second to one raw channel's",
+            Mode::Timerless => "requests a second to one raw channel's without a timer",
             Mode::Pinging => "requests a second to one pinging channel's",
             Mode::BalanceList => "requests a second to balance_list's",
             Mode::Map => "requests a second to the map of channels'",

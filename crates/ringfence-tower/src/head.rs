@@ -1,6 +1,7 @@
 //! A copy of a request head that is cheap to make, because it is hardly ever used.
 
-use arrayvec::ArrayVec;
+use std::mem;
+
 use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
@@ -29,7 +30,8 @@ pub(crate) struct SavedHead {
     reason = "it lies in the boxed future of a request, and the large variant is the usual one"
 )]
 enum Pieces {
-    Inline(ArrayVec<u8, INLINE>),
+    /// The bytes, and how many of them count.
+    Inline([u8; INLINE], u8),
     Heap(Vec<u8>),
 }
 
@@ -81,49 +83,59 @@ fn size(path: &str, headers: &HeaderMap) -> usize {
 
 impl Default for Pieces {
     fn default() -> Self {
-        Self::Inline(ArrayVec::new())
+        Self::Inline([0; INLINE], 0)
     }
 }
 
 impl Pieces {
     fn fill(&mut self, head: &Parts) -> Option<()> {
         let path = head.uri.path_and_query().map_or("", PathAndQuery::as_str);
-        let bytes = size(path, &head.headers);
-        if bytes > INLINE {
-            *self = Self::Heap(Vec::with_capacity(bytes));
+        if let Self::Inline(room, used) = self
+            && let Some(left) = Writer(room).write(path, &head.headers)
+        {
+            *used = u8::try_from(INLINE - left).ok()?;
+            return Some(());
         }
-        self.push(path.as_bytes(), false)?;
-        for (name, value) in &head.headers {
-            self.push(name.as_str().as_bytes(), false)?;
-            self.push(value.as_bytes(), value.is_sensitive())?;
-        }
+        let mut room = vec![0; size(path, &head.headers)];
+        Writer(&mut room).write(path, &head.headers)?;
+        *self = Self::Heap(room);
         Some(())
     }
 
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Inline(bytes, used) => bytes.get(..usize::from(*used)).unwrap_or_default(),
+            Self::Heap(heap) => heap,
+        }
+    }
+}
+
+/// The room that is left.
+struct Writer<'a>(&'a mut [u8]);
+
+impl Writer<'_> {
+    /// How much room is left then; `None` if it does not do.
+    fn write(mut self, path: &str, headers: &HeaderMap) -> Option<usize> {
+        self.push(path.as_bytes(), false)?;
+        for (name, value) in headers {
+            self.push(name.as_str().as_bytes(), false)?;
+            self.push(value.as_bytes(), value.is_sensitive())?;
+        }
+        Some(self.0.len())
+    }
+
+    #[inline]
     fn push(&mut self, piece: &[u8], sensitive: bool) -> Option<()> {
         let length = u32::try_from(piece.len())
             .ok()
             .filter(|length| length & SENSITIVE == 0)?;
         let mark = if sensitive { SENSITIVE } else { 0 };
-        self.extend(&(length | mark).to_ne_bytes())?;
-        self.extend(piece)
-    }
-
-    fn extend(&mut self, bytes: &[u8]) -> Option<()> {
-        match self {
-            Self::Inline(inline) => inline.try_extend_from_slice(bytes).ok(),
-            Self::Heap(heap) => {
-                heap.extend_from_slice(bytes);
-                Some(())
-            }
-        }
-    }
-
-    fn as_slice(&self) -> &[u8] {
-        match self {
-            Self::Inline(inline) => inline,
-            Self::Heap(heap) => heap,
-        }
+        let (prefix, rest) = mem::take(&mut self.0).split_first_chunk_mut()?;
+        *prefix = (length | mark).to_ne_bytes();
+        let (room, rest) = rest.split_at_mut_checked(piece.len())?;
+        room.copy_from_slice(piece);
+        self.0 = rest;
+        Some(())
     }
 }
 

@@ -5,7 +5,9 @@ use std::mem;
 use http::header::HOST;
 use http::request::Parts;
 use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{HeaderValue, Method, Uri, Version};
+use http::{HeaderMap, HeaderValue, Method, Uri, Version};
+
+use crate::classify::field;
 
 /// Why a request cannot be pointed at an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -51,9 +53,15 @@ pub(crate) fn set_host(head: &mut Parts, host: Option<&HeaderValue>) {
         Some(host) if head.version < Version::HTTP_2 => {
             head.headers.insert(HOST, host.clone());
         }
-        _ => {
-            head.headers.remove(HOST);
-        }
+        _ => remove_host(&mut head.headers),
+    }
+}
+
+/// Hardly any request has one.
+#[inline]
+pub(crate) fn remove_host(headers: &mut HeaderMap) {
+    if field(headers, &HOST).is_some() {
+        headers.remove(HOST);
     }
 }
 

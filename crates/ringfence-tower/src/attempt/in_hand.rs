@@ -49,9 +49,13 @@ impl<B: RequestBody> InHand<B> {
         }
     }
 
-    /// Whether sending it twice does no harm.
-    pub(super) fn is_idempotent(&self, retry: &RetryPolicy) -> bool {
-        matches!(&self.head, Head::Here(head) if retry.is_idempotent(head))
+    /// Whether sending it twice does no harm. It does not say so itself if its key is known to be its only extension.
+    pub(super) fn is_idempotent(&self, retry: &RetryPolicy, key_is_all: bool) -> bool {
+        match &self.head {
+            Head::Here(head) if key_is_all => retry.is_idempotent_untold(head),
+            Head::Here(head) => retry.is_idempotent(head),
+            Head::Taken(_) => false,
+        }
     }
 
     /// Takes out what was said to the layer alone, which is all if the key is known to be all.

@@ -12,10 +12,15 @@ const OTHERS: HeaderName = HeaderName::from_static("ringfence-previous-attempts"
 
 /// Says how many instances got the request before, with those of a caller who is a proxy and has counted some. A first attempt stays
 /// as the caller made it.
+#[inline]
 pub(super) fn mark(head: &mut Parts, before: u32) {
-    if before == 0 {
-        return;
+    if before > 0 {
+        count(head, before);
     }
+}
+
+#[cold]
+fn count(head: &mut Parts, before: u32) {
     let is_grpc = head.headers.contains_key(CONTENT_TYPE) && is_grpc(&head.headers);
     let name = if is_grpc { GRPC } else { OTHERS };
     let told = head.headers.get(&name);

@@ -77,64 +77,72 @@ where
                     Err(error) => break 'failed error,
                 }
             }
-            call.idempotent = in_hand.is_idempotent(&call.settings.retry);
+            call.idempotent = in_hand.is_idempotent(&call.settings.retry, trail.key_is_all);
             if let Err(error) = call.begin_first(&mut chosen, &mut in_hand, &mut trail) {
                 break 'failed error;
             }
             loop {
-                // Not a `match`, which would keep what it looks at.
-                let ended = if let (Some(delay), Chosen::Decision(decision)) =
-                    (call.hedging(), &chosen)
-                {
-                    let hedged = call.hedged(decision, delay, &mut in_hand, &mut trail);
-                    // Calls that are not hedged shall not carry the room for two.
-                    Box::pin(hedged).await
-                } else {
-                    'attempt: {
-                        let mut begun = call.begun(&trail, call.deadline);
-                        let mut service = match call.open::<B>(&trail, &mut begun) {
-                            Ok(service) => service,
-                            Err(failed) => break 'attempt Err(failed),
-                        };
-                        let ready =
-                            poll_fn(|cx| Poll::Ready(service.poll_ready(cx).map_err(Into::into)));
-                        let ready = match ready.await {
-                            Poll::Ready(ready) => Some(ready),
-                            // What waits lies on the heap: others shall not carry the room for it.
-                            Poll::Pending => {
-                                call.is_delayed = true;
-                                let ready =
-                                    poll_fn(|cx| service.poll_ready(cx).map_err(Into::into));
-                                Box::pin(within(begun.limit, ready)).await
+                // A block, so that an answer, which need not be `Send`, is not kept over the pause.
+                let pause = {
+                    // Not a `match`, which would keep what it looks at.
+                    let ended = if let (Some(delay), Chosen::Decision(decision)) =
+                        (call.hedging(), &chosen)
+                    {
+                        let hedged = call.hedged(decision, delay, &mut in_hand, &mut trail);
+                        // Calls that are not hedged shall not carry the room for two.
+                        Box::pin(hedged).await
+                    } else {
+                        'attempt: {
+                            let mut begun = call.begun(&trail, call.deadline);
+                            let mut service = match call.open::<B>(&trail, &mut begun) {
+                                Ok(service) => service,
+                                Err(failed) => break 'attempt Err(failed),
+                            };
+                            let ready = poll_fn(|cx| {
+                                Poll::Ready(service.poll_ready(cx).map_err(Into::into))
+                            });
+                            let ready = match ready.await {
+                                Poll::Ready(ready) => Some(ready),
+                                // What waits lies on the heap: others shall not carry the room for it.
+                                Poll::Pending => {
+                                    call.is_delayed = true;
+                                    let ready =
+                                        poll_fn(|cx| service.poll_ready(cx).map_err(Into::into));
+                                    Box::pin(within(begun.limit, ready)).await
+                                }
+                            };
+                            // Filled where it stays: each step out of a function would move it.
+                            let mut calling = pin!(None);
+                            let sent = |future| calling.set(Some(future));
+                            let sent = call
+                                .may_send(ready, &begun)
+                                .and_then(|()| call.send(service, &mut in_hand, &mut trail, sent));
+                            if let Err(failed) = sent {
+                                break 'attempt Err(failed);
                             }
-                        };
-                        // Filled where it stays: each step out of a function would move it.
-                        let mut calling = pin!(None);
-                        let sent = |future| calling.set(Some(future));
-                        let sent = call
-                            .may_send(ready, &begun)
-                            .and_then(|()| call.send(service, &mut in_hand, &mut trail, sent));
-                        if let Err(failed) = sent {
-                            break 'attempt Err(failed);
+                            let Some(mut calling) = calling.as_mut().as_pin_mut() else {
+                                break 'attempt Err(gone());
+                            };
+                            let ended = match begun.limit {
+                                None => Some(calling.await),
+                                Some(_) => Box::pin(within(begun.limit, calling.as_mut())).await,
+                            };
+                            call.judged::<B>(&trail, &begun, ended)
                         }
-                        let Some(mut calling) = calling.as_mut().as_pin_mut() else {
-                            break 'attempt Err(gone());
-                        };
-                        let ended = match begun.limit {
-                            None => Some(calling.await),
-                            Some(_) => Box::pin(within(begun.limit, calling.as_mut())).await,
-                        };
-                        call.judged::<B>(&trail, &begun, ended)
+                    };
+                    let ended = match ended {
+                        Ok(response) => match call.final_verdict(&response) {
+                            // Made where it is returned: each step out of a function would move it.
+                            Some(verdict) => return Ok(call.accept(response, verdict, &mut trail)),
+                            None => Ok(response),
+                        },
+                        Err(failed) => Err(failed),
+                    };
+                    match call.settle(ended, &mut chosen, &mut in_hand, &mut trail) {
+                        ControlFlow::Break(Ok(answer)) => return Ok(answer),
+                        ControlFlow::Break(Err(error)) => break 'failed error,
+                        ControlFlow::Continue(pause) => pause,
                     }
-                };
-                let ended = match call.answered::<B>(ended, &mut trail) {
-                    Ok(answer) => return Ok(answer),
-                    Err(ended) => ended,
-                };
-                let pause = match call.settle(ended, &mut chosen, &mut in_hand, &mut trail) {
-                    ControlFlow::Break(Ok(answer)) => return Ok(answer),
-                    ControlFlow::Break(Err(error)) => break 'failed error,
-                    ControlFlow::Continue(pause) => pause,
                 };
                 if !pause.is_zero() {
                     Box::pin(sleep(pause)).await;

@@ -43,27 +43,24 @@ impl<S> Call<S> {
         S: Transport<B>,
         B: RequestBody,
     {
-        match mem::take(chosen) {
-            Chosen::Owner(owner) => {
-                let behind = owner.behind();
-                self.prepare(behind.is_any(), in_hand, trail);
-                if trail.is_watched() {
-                    trail.decided(owner.choice());
-                }
+        if let Chosen::Owner(owner) = chosen {
+            let behind = owner.behind();
+            self.prepare(behind.is_any(), in_hand, trail);
+            if trail.is_watched() {
+                trail.decided(owner.choice());
+            }
+            if let Chosen::Owner(owner) = mem::replace(chosen, Chosen::Behind(behind)) {
                 trail.begin(owner.begin());
-                self.tried = 1;
-                *chosen = Chosen::Behind(behind);
-                Ok(())
             }
-            Chosen::Decision(decision) => {
-                trail.decided(decision.choice());
-                let all = decision.candidates_and_last_resorts().len();
-                self.prepare(all > 1, in_hand, trail);
-                *chosen = Chosen::Decision(decision);
-                self.begin_further(chosen, in_hand, trail)
-            }
-            Chosen::Nobody | Chosen::Behind(_) => Err(trail.gone(&self.settings)),
+            self.tried = 1;
+            return Ok(());
         }
+        if let Chosen::Decision(decision) = chosen {
+            trail.decided(decision.choice());
+            let all = decision.candidates_and_last_resorts().len();
+            self.prepare(all > 1, in_hand, trail);
+        }
+        self.begin_further(chosen, in_hand, trail)
     }
 
     /// Begins the attempt at the next one that has room for it.

@@ -24,24 +24,13 @@ use crate::transport::Transport;
 type Settled<R> = ControlFlow<Result<Answer<R>, Error>, Duration>;
 
 impl<S> Call<S> {
-    /// The answer, unless there is none or another instance may do better.
-    pub(super) fn answered<B>(
-        &self,
-        ended: Ended<S::ResponseBody>,
-        trail: &mut Trail,
-    ) -> Result<Answer<S::ResponseBody>, Ended<S::ResponseBody>>
-    where
-        S: Transport<B>,
-    {
-        let response = ended.map_err(Err)?;
-        let verdict = self.judge(&response);
-        if verdict == Verdict::Unavailable && self.idempotent {
-            return Err(Ok(response));
-        }
-        Ok(self.accept::<B>(response, verdict, trail))
+    /// What an answer means; `None` where another instance may do better.
+    pub(super) fn final_verdict<R>(&self, response: &Response<R>) -> Option<Verdict> {
+        let verdict = self.judge(response);
+        (verdict != Verdict::Unavailable || !self.idempotent).then_some(verdict)
     }
 
-    /// What becomes of a call after an attempt that was not [`answered`](Self::answered).
+    /// What becomes of a call after an attempt without a final answer.
     #[cold]
     pub(super) fn settle<B>(
         &mut self,
@@ -184,7 +173,8 @@ impl<S> Call<S> {
         classifier.response(response.status(), response.headers())
     }
 
-    fn accept<B>(
+    #[inline]
+    pub(super) fn accept<B>(
         &self,
         response: Response<S::ResponseBody>,
         verdict: Verdict,

@@ -248,9 +248,11 @@ impl Trail {
     /// The running attempt is over with this head, which no body follows on.
     pub(super) fn answered(&mut self, headers: &HeaderMap, verdict: Verdict) {
         let (attempt, call) = Tracker::outcomes_of_head(headers, verdict);
-        let watched = self.take_watched();
         if let Some(mut running) = self.running.take() {
-            watched.end(call, Some(running.instance().id()));
+            if self.is_watched() {
+                let id = running.instance().id();
+                self.take_watched().end(call, Some(id));
+            }
             running.report(attempt);
         }
         self.permit = None;

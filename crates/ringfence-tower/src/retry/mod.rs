@@ -209,11 +209,17 @@ impl RetryPolicy {
         if self.mode != Mode::Idempotent {
             return false;
         }
-        if let Some(Idempotent(declared)) = head.extensions.get() {
-            return *declared;
+        match head.extensions.get() {
+            Some(Idempotent(declared)) => *declared,
+            None => self.is_idempotent_untold(head),
         }
-        is_idempotent_method(&head.method)
-            || self.idempotent.as_ref().is_some_and(|allows| allows(head))
+    }
+
+    /// The same for a request without an extension that says so.
+    pub(crate) fn is_idempotent_untold(&self, head: &Parts) -> bool {
+        self.mode == Mode::Idempotent
+            && (is_idempotent_method(&head.method)
+                || self.idempotent.as_ref().is_some_and(|allows| allows(head)))
     }
 
     /// Whether an instance that failed in this way did nothing with the request.

@@ -15,7 +15,6 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::HOST;
 use http::request::Parts;
 use ringfence_core::Instance;
 use tokio::sync::Semaphore;
@@ -29,6 +28,7 @@ pub use self::resolve::{Resolve, ResolveFuture};
 pub use self::warm_up::TonicWarmUp;
 use super::{Authority, Connections, IntoBodyError, Rejection, Target, Transport};
 use crate::error::BoxError;
+use crate::uri::remove_host;
 
 /// Connects to each instance over HTTP/2 for generated tonic clients.
 ///
@@ -259,7 +259,7 @@ impl Transport<Body> for TonicConnector {
 
     fn prepare(&self, head: &mut Parts, _target: &Target<'_>) -> Result<(), Rejection> {
         // The channel writes `:authority`; a second name beside it would be refused by many servers.
-        head.headers.remove(HOST);
+        remove_host(&mut head.headers);
         Ok(())
     }
 
