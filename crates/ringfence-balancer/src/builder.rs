@@ -276,7 +276,6 @@ impl BalancerBuilder {
         let task = Task::new(Arc::clone(&shared), supervisor, reloader, prober, sender)
             .with_warm_up(self.warm_up)
             .with_checks(checks);
-        let calls = Arc::clone(&shared.calls);
         // Observers hear of the begin before anything else.
         let (begin, begun) = oneshot::channel::<()>();
         let run = async move {
@@ -287,6 +286,7 @@ impl BalancerBuilder {
         let balancer = Balancer {
             guard: Arc::new(TaskGuard::new(shared, task, answered)),
         };
+        let calls = &balancer.guard.shared.calls;
         calls.started(&balancer.downgrade());
         let _ = begin.send(());
         Ok(balancer)

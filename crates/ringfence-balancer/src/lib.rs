@@ -93,6 +93,7 @@ mod seating;
 mod shared;
 mod start;
 mod status;
+mod striped;
 mod task;
 mod telemetry;
 mod trials;
@@ -114,6 +115,7 @@ pub use self::{
     candidate::Candidate,
     concurrency::ConcurrencyLimits,
     config::BalancerConfig,
+    counter::StripedCounters,
     current::Current,
     decision::{Choice, Decision, IntoCandidates, MAX_CANDIDATES},
     error::{BuildError, Overload, PickError, StartError},

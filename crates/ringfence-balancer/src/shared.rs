@@ -25,6 +25,7 @@ use crate::{
     published::{Published, ViewCell},
     routes::RouteWishes,
     start::Start,
+    striped::StripedArc,
     task::OutlierCounts,
     telemetry::{Calls, History, HotKeySampler, Observer, ShareCache},
 };
@@ -108,7 +109,7 @@ pub(crate) struct Shared {
     pub(crate) admission: Admission,
     /// The views of before; renewed ahead of the view that follows them.
     pub(crate) movement: ArcSwap<MovementWindow>,
-    pub(crate) calls: Arc<Calls>,
+    pub(crate) calls: StripedArc<Calls>,
     pub(crate) history: History,
     pub(crate) shares: ShareCache,
     pub(crate) hot_keys: Option<HotKeySampler>,
@@ -155,7 +156,7 @@ impl Shared {
             )),
             admission: Admission::new(config.concurrency()),
             movement: ArcSwap::from_pointee(MovementWindow::new(config.movement_window())),
-            calls: Arc::new(Calls::new(
+            calls: StripedArc::new(Calls::new(
                 service.clone(),
                 observer,
                 Instant::now().into_std(),

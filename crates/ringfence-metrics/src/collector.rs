@@ -6,7 +6,7 @@ use prometheus::{
 };
 
 use crate::{
-    families::{ALIASES, ALL, Family, INSTANCES, Kind},
+    families::{ALIASES, ALL, Family, INSTANCES},
     observer::Events,
     reading::{Extent, read},
     samples::Samples,
@@ -16,7 +16,7 @@ use crate::{
 pub(crate) struct Scraped {
     pub(crate) events: Arc<Events>,
     pub(crate) extent: Extent,
-    /// Of what is read; events have their own.
+    /// Of what is read, and of calls; events have their own.
     descriptions: Vec<Desc>,
 }
 
@@ -30,9 +30,7 @@ impl Scraped {
         let instances = INSTANCES.iter().filter(|_| extent.instances > 0);
         let aliases = ALIASES.iter().filter(|_| extent.aliases);
         let all = ALL.iter().chain(instances).chain(aliases);
-        let read = all.filter(|family| {
-            family.kind != Kind::Histogram && !counted.iter().any(|name| name == family.name)
-        });
+        let read = all.filter(|family| !counted.iter().any(|name| name == family.name));
         Ok(Self {
             descriptions: read.map(description).collect::<prometheus::Result<_>>()?,
             events,
@@ -59,12 +57,14 @@ impl Collector for Scraped {
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        let samples = self.events.read_all(|balancer| {
+        let mut samples = self.events.read_all(|balancer| {
             let mut samples = Samples::default();
             read(balancer, self.extent, &mut samples);
             samples
         });
+        let durations = self.events.calls(&mut samples);
         let mut families = self.events.collect();
+        families.extend((!durations.get_metric().is_empty()).then_some(durations));
         families.extend(samples.collect());
         families
     }

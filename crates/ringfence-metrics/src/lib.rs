@@ -33,10 +33,11 @@
 //! | labels are few | services, rules with the number of their stage (at most 256 at a time for a balancer, beside `default/0`, `none` and `others`), and words of ours; never a key, a path, a tag or an address |
 //! | series go with what they are about | those of a service with its last balancer, those of an instance with the instance, those of a rule with the last call of it once no policy names it, or with the last balancer that has it |
 //! | metrics keep nothing alive | balancers are held weakly |
-//! | the price of a call | two atomic additions and a look at the clock |
+//! | the price of a call | two looks at the clock, and three counters that are the thread's own ([`StripedCounters`](ringfence_balancer::StripedCounters)) |
 //!
 //! Names and units follow the conventions of Prometheus; [`families`] lists all of them.
 
+mod calls;
 mod collector;
 mod error;
 mod families;

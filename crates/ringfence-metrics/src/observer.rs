@@ -1,34 +1,24 @@
-//! What is counted as it happens.
+//! What is counted as it happens, by service.
 
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use prometheus::{
-    Counter, CounterVec, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter,
-    IntCounterVec, Opts,
+    Counter, CounterVec, Gauge, GaugeVec, HistogramOpts, HistogramVec, Opts,
     core::{Collector, Desc},
-    proto::MetricFamily,
+    proto::{LabelPair, Metric, MetricFamily, MetricType},
 };
-use ringfence_balancer::{
-    Balancer, BalancerEvent, CallEnd, CallObserver, CallOutcome, PoolLabel, WeakBalancer,
-};
+use ringfence_balancer::{Balancer, BalancerEvent, CallObserver, PoolLabel, WeakBalancer};
 
 use crate::{
+    calls::PoolCalls,
     families::{self as f, Family},
     samples::Samples,
 };
 
-/// From a tenth of a millisecond to ten seconds.
-const CALL_BUCKETS: [f64; 16] = [
-    0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
-    5.0, 10.0,
-];
 /// From ten microseconds to ten seconds.
 const UPDATE_BUCKETS: [f64; 13] = [
     0.000_01, 0.000_05, 0.000_1, 0.000_5, 0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 2.5, 10.0,
@@ -36,8 +26,6 @@ const UPDATE_BUCKETS: [f64; 13] = [
 
 /// Metrics that events raise.
 pub(crate) struct Events {
-    requests: IntCounterVec,
-    duration: HistogramVec,
     build: HistogramVec,
     delay: HistogramVec,
     moved: GaugeVec,
@@ -52,9 +40,16 @@ struct Service {
     balancers: Vec<Member>,
     /// Counters of those that are gone.
     before: Samples,
-    /// Of each label, what balancers count its calls by: a label has a series as long as one of them lives.
-    pools: BTreeMap<PoolLabel, Vec<Weak<PoolCalls>>>,
-    forgotten: Arc<AtomicBool>,
+    /// What the calls of each label are counted by: a label has series as long as a balancer has it. What ends after the last one is
+    /// counted where nobody looks.
+    pools: BTreeMap<PoolLabel, Arc<PoolCalls>>,
+}
+
+impl Service {
+    /// Lets go of the labels that no balancer has.
+    fn prune_pools(&mut self) {
+        self.pools.retain(|_, calls| Arc::strong_count(calls) > 1);
+    }
 }
 
 /// A balancer of a service, with its counters as they were read last: what it counted after that is lost when it goes.
@@ -72,11 +67,22 @@ fn histogram(family: &Family, buckets: &[f64]) -> prometheus::Result<HistogramVe
     HistogramVec::new(opts, family.labels)
 }
 
+/// In the order of their names, as whoever compares series wants them.
+fn labels(family: &Family, values: &[&str]) -> Vec<LabelPair> {
+    let pairs = family.labels.iter().zip(values).map(|(name, value)| {
+        let mut pair = LabelPair::default();
+        pair.set_name((*name).to_owned());
+        pair.set_value((*value).to_owned());
+        pair
+    });
+    let mut pairs: Vec<_> = pairs.collect();
+    pairs.sort_by(|one, other| one.name().cmp(other.name()));
+    pairs
+}
+
 impl Events {
     pub(crate) fn new() -> prometheus::Result<Self> {
         Ok(Self {
-            requests: IntCounterVec::new(opts(&f::REQUESTS), f::REQUESTS.labels)?,
-            duration: histogram(&f::DURATION, &CALL_BUCKETS)?,
             build: histogram(&f::BUILD, &UPDATE_BUCKETS)?,
             delay: histogram(&f::DELAY, &UPDATE_BUCKETS)?,
             moved: GaugeVec::new(opts(&f::MOVED), f::MOVED.labels)?,
@@ -119,21 +125,11 @@ impl Events {
                 }
             }
             if service.balancers.is_empty() {
-                self.forget(name, service);
+                self.forget(name);
             } else {
-                self.prune_pools(name, service);
+                service.prune_pools();
             }
             !service.balancers.is_empty()
-        });
-    }
-
-    fn prune_pools(&self, name: &str, service: &mut Service) {
-        service.pools.retain(|pool, calls| {
-            calls.retain(|calls| calls.strong_count() > 0);
-            if calls.is_empty() {
-                self.forget_pool(name, pool);
-            }
-            !calls.is_empty()
         });
     }
 
@@ -162,12 +158,8 @@ impl Events {
         all
     }
 
-    fn forget(&self, name: &str, service: &Service) {
-        service.forgotten.store(true, Ordering::Relaxed);
+    fn forget(&self, name: &str) {
         // What was never counted has no series, which is no fault.
-        for pool in service.pools.keys() {
-            self.forget_pool(name, pool);
-        }
         let _ = self.build.remove_label_values(&[name]);
         let _ = self.delay.remove_label_values(&[name]);
         let _ = self.moved.remove_label_values(&[name]);
@@ -177,33 +169,35 @@ impl Events {
         }
     }
 
-    fn forget_pool(&self, service: &str, pool: &PoolLabel) {
-        let _ = self.duration.remove_label_values(&[service, pool.as_str()]);
-        for outcome in CallOutcome::ALL {
-            let _ = self
-                .requests
-                .remove_label_values(&[service, pool.as_str(), outcome.as_str()]);
-        }
-    }
-
     pub(crate) fn pool(&self, service: String, pool: &PoolLabel) -> Arc<dyn CallObserver> {
         let mut services = self.services();
-        let known = services.entry(service.clone()).or_default();
+        let known = services.entry(service).or_default();
         // Whoever is never scraped shall not gather the labels of one policy after the other.
-        self.prune_pools(&service, known);
-        let calls = Arc::new(PoolCalls {
-            duration: self
-                .duration
-                .with_label_values(&[service.as_str(), pool.as_str()]),
-            forgotten: Arc::clone(&known.forgotten),
-            outcomes: Default::default(),
-            requests: self.requests.clone(),
-            service,
-            pool: pool.clone(),
-        });
-        let same = known.pools.entry(pool.clone()).or_default();
-        same.push(Arc::downgrade(&calls));
-        calls
+        known.prune_pools();
+        Arc::clone(known.pools.entry(pool.clone()).or_default()) as Arc<dyn CallObserver>
+    }
+
+    /// Calls: how often they ended how goes to the samples, how long they took is returned.
+    pub(crate) fn calls(&self, samples: &mut Samples) -> MetricFamily {
+        let mut durations = Vec::new();
+        for (name, service) in &*self.services() {
+            for (pool, calls) in &service.pools {
+                let counted = calls.counted();
+                for (outcome, count) in counted.outcomes() {
+                    let labels = [name.as_str(), pool.as_str(), outcome.as_str()];
+                    samples.count(f::REQUESTS, &labels, count);
+                }
+                let mut metric = Metric::from_label(labels(&f::DURATION, &[name, pool.as_str()]));
+                metric.set_histogram(counted.durations());
+                durations.push(metric);
+            }
+        }
+        let mut family = MetricFamily::default();
+        family.set_name(f::DURATION.name.to_owned());
+        family.set_help(f::DURATION.help.to_owned());
+        family.set_field_type(MetricType::HISTOGRAM);
+        family.set_metric(durations);
+        family
     }
 
     pub(crate) fn event(&self, service: &str, event: &BalancerEvent<'_>) {
@@ -234,14 +228,7 @@ impl Events {
     }
 
     fn collectors(&self) -> impl Iterator<Item = &dyn Collector> {
-        let all: [&dyn Collector; 6] = [
-            &self.requests,
-            &self.duration,
-            &self.build,
-            &self.delay,
-            &self.moved,
-            &self.moved_total,
-        ];
+        let all: [&dyn Collector; 4] = [&self.build, &self.delay, &self.moved, &self.moved_total];
         let migration = self
             .migration
             .as_ref()
@@ -264,38 +251,5 @@ impl Events {
 impl fmt::Debug for Events {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Events").finish_non_exhaustive()
-    }
-}
-
-/// The calls of one pool.
-struct PoolCalls {
-    service: String,
-    pool: PoolLabel,
-    requests: IntCounterVec,
-    duration: Histogram,
-    /// The series of the service are gone: what ends after its last balancer makes none.
-    forgotten: Arc<AtomicBool>,
-    /// Made when a call first ends so, because most outcomes never come.
-    outcomes: [OnceLock<IntCounter>; CallOutcome::ALL.len()],
-}
-
-impl CallObserver for PoolCalls {
-    fn ended(&self, call: &CallEnd<'_>) {
-        if self.forgotten.load(Ordering::Relaxed) {
-            return;
-        }
-        self.duration.observe(call.took.as_secs_f64());
-        let Some(outcome) = self.outcomes.get(call.outcome.index()) else {
-            return;
-        };
-        let counter = outcome.get_or_init(|| {
-            let labels = [
-                self.service.as_str(),
-                self.pool.as_str(),
-                call.outcome.as_str(),
-            ];
-            self.requests.with_label_values(&labels)
-        });
-        counter.inc();
     }
 }

@@ -11,11 +11,14 @@ use ringfence_policy::CompiledPolicy;
 use super::{
     BalancerEvent, DecisionSample, Observer, PoolLabel, guarded,
     labels::{Given, Labels},
-    meter::PoolMeter,
+    meter::{PoolMeter, SharedMeter},
     places::Places,
     samples::Samples,
 };
-use crate::WeakBalancer;
+use crate::{
+    WeakBalancer,
+    striped::{Striped, StripedArc},
+};
 
 /// What hears of the calls of a service.
 pub(crate) struct Calls {
@@ -27,7 +30,7 @@ pub(crate) struct Calls {
     /// Whoever has the lock may write places.
     labels: Mutex<Labels>,
     none: OnceLock<Arc<PoolMeter>>,
-    others: OnceLock<Arc<PoolMeter>>,
+    others: OnceLock<SharedMeter>,
     pub(super) samples: Samples,
 }
 
@@ -35,12 +38,13 @@ pub(crate) struct Calls {
 pub(super) enum Meter {
     /// It came to no pool.
     None,
-    /// That of most calls, which all threads would count the references of.
+    /// That of most calls, which need not hold it.
     First,
-    Pool(Arc<PoolMeter>),
+    Pool(Arc<Striped<PoolMeter>>),
 }
 
 impl Meter {
+    #[inline]
     pub(super) fn of<'a>(&'a self, calls: &'a Calls) -> &'a PoolMeter {
         match self {
             Self::None => calls.none(),
@@ -136,44 +140,49 @@ impl Calls {
             .get_or_init(|| Arc::new(self.meter(PoolLabel::new(PoolLabel::DEFAULT_RULE, 0))))
     }
 
-    fn others(&self) -> &Arc<PoolMeter> {
+    fn others(&self) -> &SharedMeter {
         self.others
-            .get_or_init(|| Arc::new(self.meter(PoolLabel::others())))
+            .get_or_init(|| Arc::new(StripedArc::new(self.meter(PoolLabel::others()))))
     }
 
     fn meter(&self, label: PoolLabel) -> PoolMeter {
         PoolMeter::new(&self.service, self.observer.as_ref(), label)
     }
 
+    #[inline]
     pub(super) fn of(&self, rule: Option<&Arc<str>>, stage: usize) -> Meter {
         if rule.is_none() && stage == 0 {
             return Meter::First;
         }
-        Meter::Pool(match self.places.load().get(rule, stage) {
-            Some(meter) => Arc::clone(meter),
+        Meter::Pool(self.pool(rule, stage))
+    }
+
+    fn pool(&self, rule: Option<&Arc<str>>, stage: usize) -> Arc<Striped<PoolMeter>> {
+        match self.places.load().get(rule, stage) {
+            Some(meter) => meter.of_this_thread(),
             None => self.add(rule, stage),
-        })
+        }
     }
 
     /// For the first call of a pool, and the first ones after a new policy.
     #[cold]
-    fn add(&self, rule: Option<&Arc<str>>, stage: usize) -> Arc<PoolMeter> {
+    fn add(&self, rule: Option<&Arc<str>>, stage: usize) -> Arc<Striped<PoolMeter>> {
         let name = rule.map_or(PoolLabel::DEFAULT_RULE, |rule| rule);
         let label = PoolLabel::new(name, stage);
         let mut labels = self.labels();
         let meter = if stage == 0 && name == PoolLabel::DEFAULT_RULE {
-            Arc::clone(self.first())
+            Arc::new(StripedArc::of(Arc::clone(self.first())))
         } else {
             match labels.of(&label, || self.meter(label.clone())) {
                 Given::Kept(meter) => meter,
-                Given::Leaving(meter) => return meter,
+                Given::Leaving(meter) => return Striped::of(meter),
                 Given::None => Arc::clone(self.others()),
             }
         };
         let places = self.places.load();
         // Somebody else may have added it meanwhile.
         if places.get(rule, stage).is_some() {
-            return meter;
+            return meter.of_this_thread();
         }
         if labels.places >= Places::MOST {
             labels.places = 0;
@@ -184,7 +193,7 @@ impl Calls {
             self.places.store(Arc::new(larger));
         }
         labels.places += 1;
-        meter
+        meter.of_this_thread()
     }
 }
 

@@ -5,12 +5,16 @@ use std::{
 
 use ringfence_policy::CompiledPolicy;
 
-use super::{PoolLabel, meter::PoolMeter};
+use super::{
+    PoolLabel,
+    meter::{PoolMeter, SharedMeter},
+};
+use crate::striped::StripedArc;
 
 /// Who has a label. Rules have theirs as long as a policy names them, and then until the last of their calls has ended.
 #[derive(Default)]
 pub(super) struct Labels {
-    kept: BTreeMap<PoolLabel, Arc<PoolMeter>>,
+    kept: BTreeMap<PoolLabel, SharedMeter>,
     /// Of rules that are gone.
     leaving: BTreeMap<PoolLabel, Weak<PoolMeter>>,
     /// What calls may be counted by; `None` without a policy, where nobody knows.
@@ -24,7 +28,7 @@ pub(super) struct Labels {
 /// What becomes of a label that is asked for.
 pub(super) enum Given {
     /// It stays.
-    Kept(Arc<PoolMeter>),
+    Kept(SharedMeter),
     /// It goes with the call.
     Leaving(Arc<PoolMeter>),
     /// There are too many.
@@ -52,6 +56,7 @@ impl Labels {
         if is_kept {
             self.leaving.remove(label);
             meter.stay();
+            let meter = Arc::new(StripedArc::of(meter));
             self.kept.insert(label.clone(), Arc::clone(&meter));
             Given::Kept(meter)
         } else {
@@ -83,16 +88,16 @@ impl Labels {
     }
 
     /// There are no rules but those of this policy. What is given back is to be dropped without a lock.
-    pub(super) fn follow(&mut self, policy: &CompiledPolicy) -> Vec<Arc<PoolMeter>> {
+    pub(super) fn follow(&mut self, policy: &CompiledPolicy) -> Vec<SharedMeter> {
         let rules: BTreeSet<_> = policy.labels().cloned().collect();
         self.rules = (!rules.is_empty()).then_some(rules);
         let (kept, gone): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.kept)
             .into_iter()
             .partition(|(label, _)| self.names(label.rule()));
         self.kept = kept;
-        let leave = |(label, meter): (PoolLabel, Arc<PoolMeter>)| {
+        let leave = |(label, meter): (PoolLabel, SharedMeter)| {
             meter.leave();
-            self.leaving.insert(label, Arc::downgrade(&meter));
+            self.leaving.insert(label, meter.downgrade());
             meter
         };
         gone.into_iter().map(leave).collect()

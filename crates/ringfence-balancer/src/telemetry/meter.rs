@@ -6,6 +6,10 @@ use std::sync::{
 use ringfence_discovery::ServiceKey;
 
 use super::{CallEnd, CallObserver, Observer, PoolLabel, guarded};
+use crate::striped::StripedArc;
+
+/// A meter that is given to further calls.
+pub(super) type SharedMeter = Arc<StripedArc<PoolMeter>>;
 
 /// Who hears of one pool. Calls that run keep it, and so does whoever gives it to further ones.
 pub(super) struct PoolMeter {
@@ -33,6 +37,7 @@ impl PoolMeter {
         }
     }
 
+    #[inline]
     pub(super) fn ended(&self, call: &CallEnd<'_>) {
         if let Some(calls) = &self.calls {
             guarded(|| calls.ended(call));

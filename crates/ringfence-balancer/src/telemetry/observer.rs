@@ -104,7 +104,7 @@ impl<T: Observer + ?Sized> Observer for Arc<T> {
 
 /// Hears how the calls of one pool end.
 pub trait CallObserver: Send + Sync + 'static {
-    /// A call is over. Many threads may call this at once.
+    /// A call is over. Many threads may call this at once; [`StripedCounters`](crate::StripedCounters) count without a fight.
     fn ended(&self, call: &CallEnd<'_>);
 }
 

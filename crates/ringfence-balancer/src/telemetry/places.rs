@@ -1,6 +1,6 @@
 use std::sync::{Arc, OnceLock};
 
-use super::meter::PoolMeter;
+use super::meter::SharedMeter;
 
 /// Where calls find their meter without comparing names: policies hand out the same copy of a rule's name.
 ///
@@ -13,7 +13,7 @@ pub(super) struct Places {
 struct Place {
     rule: Option<Arc<str>>,
     stage: usize,
-    meter: Arc<PoolMeter>,
+    meter: SharedMeter,
 }
 
 impl Place {
@@ -33,7 +33,7 @@ impl Places {
     const FIRST_SLOTS: usize = 16;
 
     #[inline]
-    pub(super) fn get(&self, rule: Option<&Arc<str>>, stage: usize) -> Option<&Arc<PoolMeter>> {
+    pub(super) fn get(&self, rule: Option<&Arc<str>>, stage: usize) -> Option<&SharedMeter> {
         let mut at = self.first_slot(rule, stage);
         loop {
             // Half of them are free, so this ends.
@@ -65,7 +65,7 @@ impl Places {
         len: usize,
         rule: Option<&Arc<str>>,
         stage: usize,
-        meter: &Arc<PoolMeter>,
+        meter: &SharedMeter,
     ) -> Option<Self> {
         if 2 * (len + 1) <= self.slots.len() {
             self.set(rule.cloned(), stage, Arc::clone(meter));
@@ -82,7 +82,7 @@ impl Places {
         Some(larger)
     }
 
-    fn set(&self, rule: Option<Arc<str>>, stage: usize, meter: Arc<PoolMeter>) {
+    fn set(&self, rule: Option<Arc<str>>, stage: usize, meter: SharedMeter) {
         let mut at = self.first_slot(rule.as_ref(), stage);
         while self.slots.get(at).is_some_and(|slot| slot.get().is_some()) {
             at = self.next_slot(at);
@@ -96,14 +96,14 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::PoolLabel;
+    use crate::{PoolLabel, striped::StripedArc, telemetry::meter::PoolMeter};
 
-    fn meter(name: &str, stage: usize) -> Arc<PoolMeter> {
-        Arc::new(PoolMeter::new(
+    fn meter(name: &str, stage: usize) -> SharedMeter {
+        Arc::new(StripedArc::new(PoolMeter::new(
             &"order".into(),
             None,
             PoolLabel::new(name, stage),
-        ))
+        )))
     }
 
     #[test]

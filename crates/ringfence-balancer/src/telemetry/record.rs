@@ -7,7 +7,10 @@ use super::{
     CallEnd, CallOutcome, DecisionSample, PoolLabel,
     calls::{Calls, Meter},
 };
-use crate::Choice;
+use crate::{
+    Choice,
+    striped::{Striped, StripedArc},
+};
 
 /// A call under way, for those who [observe](crate::Balancer::observe_call) the balancer.
 ///
@@ -19,7 +22,7 @@ use crate::Choice;
 #[must_use = "the call counts as over when this is dropped"]
 pub struct CallRecord {
     /// `None` once it is over.
-    calls: Option<Arc<Calls>>,
+    calls: Option<Arc<Striped<Calls>>>,
     meter: Meter,
     begun: Instant,
     attempts: u32,
@@ -34,12 +37,35 @@ struct Sampled {
     key_source: Option<String>,
 }
 
+impl Sampled {
+    #[cold]
+    fn decided(&mut self, choice: Choice) {
+        self.epoch = choice.epoch();
+        self.key_hash = choice.key_hash();
+    }
+
+    #[cold]
+    fn ended(self, calls: &Calls, pool: &PoolLabel, call: &CallEnd<'_>) {
+        calls.samples.push(DecisionSample {
+            at: SystemTime::now(),
+            epoch: self.epoch,
+            pool: pool.clone(),
+            key_hash: self.key_hash,
+            key_source: self.key_source,
+            instance: call.instance.cloned(),
+            attempts: call.attempts,
+            outcome: call.outcome,
+            took: call.took,
+        });
+    }
+}
+
 impl CallRecord {
-    pub(crate) fn begin(calls: &Arc<Calls>) -> Self {
+    pub(crate) fn begin(calls: &StripedArc<Calls>) -> Self {
         let begun = Instant::now();
         let is_due = calls.samples.is_due(begun.into_std());
         Self {
-            calls: Some(Arc::clone(calls)),
+            calls: Some(calls.of_this_thread()),
             meter: Meter::None,
             begun,
             attempts: 0,
@@ -55,8 +81,7 @@ impl CallRecord {
         };
         self.meter = calls.of(rule, choice.stage());
         if let Some(sample) = &mut self.sample {
-            sample.epoch = choice.epoch();
-            sample.key_hash = choice.key_hash();
+            sample.decided(choice);
         }
     }
 
@@ -74,6 +99,7 @@ impl CallRecord {
     }
 
     /// An attempt begins.
+    #[inline]
     pub fn attempt(&mut self) {
         self.attempts = self.attempts.saturating_add(1);
     }
@@ -96,6 +122,8 @@ impl CallRecord {
     }
 
     /// The call is over; `instance` is that of its last attempt.
+    // Calls that nobody watches shall not carry what it does.
+    #[inline(never)]
     pub fn end(mut self, outcome: CallOutcome, instance: Option<&InstanceId>) {
         self.over(outcome, instance);
     }
@@ -109,26 +137,16 @@ impl CallRecord {
         let Some(calls) = self.calls.take() else {
             return;
         };
-        let took = self.begun.elapsed();
-        let meter = self.meter.of(&calls);
-        meter.ended(&CallEnd {
+        let call = CallEnd {
             outcome,
-            took,
+            took: self.begun.elapsed(),
             attempts: self.attempts,
             instance,
-        });
+        };
+        let meter = self.meter.of(&calls);
+        meter.ended(&call);
         if let Some(sample) = self.sample.take() {
-            calls.samples.push(DecisionSample {
-                at: SystemTime::now(),
-                epoch: sample.epoch,
-                pool: meter.label.clone(),
-                key_hash: sample.key_hash,
-                key_source: sample.key_source,
-                instance: instance.cloned(),
-                attempts: self.attempts,
-                outcome,
-                took,
-            });
+            sample.ended(&calls, &meter.label, &call);
         }
     }
 }

@@ -71,15 +71,19 @@ impl Samples {
         }
     }
 
+    #[inline]
     pub(super) fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Relaxed)
     }
 
     /// Whether the call that begins now is looked at.
+    #[inline]
     pub(super) fn is_due(&self, now: Instant) -> bool {
-        if !self.is_on() {
-            return false;
-        }
+        self.is_on() && self.takes_turn(now)
+    }
+
+    #[cold]
+    fn takes_turn(&self, now: Instant) -> bool {
         let past = self.past(now);
         let next = self.next.load(Ordering::Relaxed);
         let interval = ms(INTERVAL);

@@ -199,6 +199,45 @@ async fn a_balancer_that_ends_keeps_no_series_of_its_rules() {
     assert_eq!(calls_of(&metrics, "orders"), Some(1.0));
 }
 
+/// A balancer that takes a rule up again goes on where it was, as long as another one has kept the rule.
+#[tokio::test(start_paused = true)]
+async fn a_rule_that_comes_back_goes_on_counting_where_another_balancer_has_it() {
+    let metrics = Metrics::new();
+    let (registry, one) = fleet(&metrics).await;
+    let carts = follow(&one, "carts").await;
+    let (_other, _) = with_rule(&registry, &metrics, "carts").await;
+    let mut calls = 2.0;
+    for _ in 0..100 {
+        follow(&one, "orders").await;
+        assert_eq!(calls_of(&metrics, "carts"), Some(calls));
+        follow(&one, "carts").await;
+        call_of(&one, &carts);
+        calls += 2.0;
+        assert_eq!(calls_of(&metrics, "carts"), Some(calls));
+    }
+    let now = series(&metrics.render());
+    let durations = "ringfence_request_duration_seconds_count{pool=\"carts/0\",service=\"order\"}";
+    assert_eq!(now[durations], calls);
+}
+
+/// A call that is under way keeps its label, and what was counted by it.
+#[tokio::test(start_paused = true)]
+async fn a_rule_that_comes_back_before_its_last_call_has_ended_goes_on_counting() {
+    let metrics = Metrics::new();
+    let (_registry, balancer) = fleet(&metrics).await;
+    let carts = follow(&balancer, "carts").await;
+    let decision = balancer.pick(&PickRequest::new()).expect("an owner");
+    let mut running = balancer.observe_call().expect("observed");
+    running.decided(decision.choice(), carts.labels().next());
+    follow(&balancer, "orders").await;
+    assert_eq!(calls_of(&metrics, "carts"), Some(1.0));
+    follow(&balancer, "carts").await;
+    running.end(CallOutcome::Success, None);
+    assert_eq!(calls_of(&metrics, "carts"), Some(3.0));
+    follow(&balancer, "orders").await;
+    assert_eq!(calls_of(&metrics, "carts"), None);
+}
+
 /// A program that builds a balancer anew for each policy, beside one that lasts, and is seldom scraped.
 #[tokio::test(start_paused = true)]
 async fn balancers_that_come_and_go_make_no_series() {

@@ -6,6 +6,7 @@
 )]
 
 mod bounded;
+mod counting;
 mod exposition;
 mod promtool;
 mod support;
