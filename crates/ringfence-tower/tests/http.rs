@@ -4,8 +4,10 @@
 
 mod common;
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -13,7 +15,7 @@ use common::{Cluster, Once as _, config, keyed, until};
 use futures_util::{StreamExt as _, stream};
 use http::header::HOST;
 use http::{HeaderMap, HeaderValue, Method, Request, Uri, Version};
-use http_body::Frame;
+use http_body::{Frame, SizeHint};
 use http_body_util::{BodyExt, StreamBody};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -337,6 +339,57 @@ async fn a_write_that_may_have_arrived_is_not_repeated() {
         let request = post(&cluster, Body::from("0123456789"));
         send(&hasty, request).await.unwrap_err();
         assert_eq!((a.request_count(), b.request_count()), (4, 1));
+    }
+}
+
+/// As a file that was cut short after its length was looked up.
+#[tokio::test]
+async fn a_body_that_is_shorter_than_it_said_never_looks_complete() {
+    for http in [http1(), http2()] {
+        let (a, _b, cluster) = two().await;
+        let said = SizeHint::with_exact(10);
+        let short = StreamBody::new(stream::iter([Ok::<_, std::io::Error>(Frame::data(
+            Bytes::from("01234"),
+        ))]));
+        let body = Body::new(Says { said, body: short });
+        let client = cluster.layer().wrap(http);
+        // HTTP/1: hyper waits for the rest that never comes.
+        let call = send(&client, post(&cluster, body));
+        let _ = tokio::time::timeout(Duration::from_secs(1), call).await;
+        assert!(a.requests().iter().all(|request| !request.body_complete));
+    }
+}
+
+pin_project_lite::pin_project! {
+    /// A body that says it has so many bytes.
+    struct Says<B> {
+        said: SizeHint,
+        #[pin]
+        body: B,
+    }
+}
+
+impl<B: http_body::Body<Data = Bytes>> http_body::Body for Says<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        let this = self.project();
+        let polled = this.body.poll_frame(cx);
+        if let Poll::Ready(Some(Ok(frame))) = &polled
+            && let Some(data) = frame.data_ref()
+        {
+            let left = this.said.exact().unwrap_or(0);
+            *this.said = SizeHint::with_exact(left - u64::try_from(data.len()).unwrap());
+        }
+        polled
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.said.clone()
     }
 }
 

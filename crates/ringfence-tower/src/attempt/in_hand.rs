@@ -19,6 +19,8 @@ pub(super) struct InHand<B: RequestBody> {
     head: Head,
     body: Option<B>,
     replay: Option<Replay<B>>,
+    /// How much of the body may be kept for a further attempt, where one may be needed and the body is still as it came.
+    keep: Option<usize>,
     /// Whether a copy of the head has its extensions.
     with_extensions: bool,
 }
@@ -37,6 +39,7 @@ impl<B: RequestBody> InHand<B> {
             head: Head::Here(head),
             body: Some(body),
             replay: None,
+            keep: None,
             with_extensions: false,
         }
     }
@@ -78,20 +81,27 @@ impl<B: RequestBody> InHand<B> {
         extensions.remove::<Idempotent>();
     }
 
-    /// Keeps what a further attempt needs, the body up to `limit` bytes.
+    /// What a further attempt needs is to be kept, the body up to `limit` bytes.
     pub(super) fn repeatable(&mut self, limit: usize, with_extensions: bool) {
-        let Some(body) = self.body.take() else {
-            return;
-        };
-        let (body, replay) = body.replayable(limit);
-        self.body = Some(body);
-        self.replay = replay;
+        self.keep = Some(limit);
         self.with_extensions = with_extensions;
     }
 
     /// No further attempt will come: what was kept for one is freed.
     pub(super) fn forget_replay(&mut self) {
+        self.keep = None;
         self.replay = None;
+    }
+
+    /// Not before it is sent: a body may be read for that, and what it waits for may have a time of its own.
+    fn keep_body(&mut self) {
+        if let Some(limit) = self.keep.take()
+            && let Some(body) = self.body.take()
+        {
+            let (body, replay) = body.replayable(limit);
+            self.body = Some(body);
+            self.replay = replay;
+        }
     }
 
     /// As it came.
@@ -112,6 +122,7 @@ impl<B: RequestBody> InHand<B> {
         if matches!(self.head, Head::Taken(_)) {
             return None;
         }
+        self.keep_body();
         // The copy is filled where it stays.
         let taken = Head::Taken(SavedHead::default());
         let Head::Here(mut head) = mem::replace(&mut self.head, taken) else {

@@ -27,7 +27,7 @@ pub(super) fn read<B>(source: B, limit: usize) -> Beginning<B>
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    let is_sized = source.size_hint().exact().is_some();
+    let told = source.size_hint().exact();
     let mut ahead = Ahead {
         source,
         first: None,
@@ -37,7 +37,7 @@ where
         Beginning::Whole(Whole {
             data: Some(data),
             trailers: None,
-            is_sized,
+            told,
         })
     };
     let data = match ahead.poll_source() {
@@ -62,7 +62,7 @@ where
                     return Beginning::Whole(Whole {
                         data: Some(data),
                         trailers: Some(Box::new(trailers)),
-                        is_sized,
+                        told,
                     });
                 }
                 Ok(trailers) => ahead.second = Some(Ok(Frame::trailers(trailers))),
@@ -80,13 +80,14 @@ where
 pub(super) struct Whole {
     data: Option<Bytes>,
     trailers: Option<Box<HeaderMap>>,
-    /// Whether the body said how long it is.
-    is_sized: bool,
+    /// How much of it is left by what the body said, which may be more than there is: it must not look complete then.
+    told: Option<u64>,
 }
 
 impl Whole {
     pub(super) fn next_frame(&mut self) -> Option<Frame<Bytes>> {
         if let Some(data) = self.data.take() {
+            self.told = self.told.map(|told| told.saturating_sub(data.len() as u64));
             return Some(Frame::data(data));
         }
         let trailers = self.trailers.take()?;
@@ -94,14 +95,14 @@ impl Whole {
     }
 
     pub(super) fn is_end_stream(&self) -> bool {
-        self.data.is_none() && self.trailers.is_none()
+        self.data.is_none() && self.trailers.is_none() && self.told.is_none_or(|told| told == 0)
     }
 
     pub(super) fn size_hint(&self) -> SizeHint {
-        let left = self.data.as_ref().map_or(0, |data| data.len() as u64);
-        if self.is_sized {
-            return SizeHint::with_exact(left);
+        if let Some(told) = self.told {
+            return SizeHint::with_exact(told);
         }
+        let left = self.data.as_ref().map_or(0, |data| data.len() as u64);
         let mut hint = SizeHint::new();
         hint.set_lower(left);
         hint

@@ -591,3 +591,18 @@ async fn bodies_of_tonic() {
     assert_eq!(again.collect().await.expect("complete").to_bytes(), "x");
     assert!(tonic::body::Body::empty().replayable(0).1.is_some());
 }
+
+/// As a file that was cut short after its length was looked up.
+#[tokio::test]
+async fn a_body_that_is_shorter_than_it_said_does_not_look_complete() {
+    for steps in [vec![Step::Data("01234"), Step::End], vec![Step::End]] {
+        let (first, mut replay) = replayable(sized(steps, 10), 1_024);
+        assert_eq!(first.size_hint().exact(), Some(10), "what it said");
+        let mut again = replay.again().expect("kept");
+        assert_eq!(again.size_hint().exact(), Some(10), "what it said");
+        while let Some(frame) = again.frame().await {
+            frame.expect("data");
+        }
+        assert!(!again.is_end_stream());
+    }
+}
