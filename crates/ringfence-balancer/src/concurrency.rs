@@ -31,6 +31,9 @@ pub struct ConcurrencyLimits {
 /// Below what a semaphore of tokio can count, on 32 bits too.
 const MOST: usize = 100_000_000;
 
+/// Below what a node can count.
+const MOST_PER_INSTANCE: u64 = 1_000_000;
+
 impl Default for ConcurrencyLimits {
     fn default() -> Self {
         Self {
@@ -43,14 +46,15 @@ impl Default for ConcurrencyLimits {
 }
 
 impl ConcurrencyLimits {
-    /// Attempts in flight on one instance; default 0, any number; range 0..=100,000,000. An instance that has as many is passed
+    /// Attempts in flight on one instance; default 0, any number; range 0..=1,000,000. An instance that has as many is passed
     /// by; a request for which all are full fails at once.
     ///
     /// # Errors
     /// [`ConfigError`] out of the range.
     pub fn with_max_in_flight_per_instance(mut self, requests: u64) -> Result<Self, ConfigError> {
         let field = "max_in_flight_per_instance";
-        self.max_in_flight_per_instance = ConfigError::check(field, requests, 0..=100_000_000)?;
+        self.max_in_flight_per_instance =
+            ConfigError::check(field, requests, 0..=MOST_PER_INSTANCE)?;
         Ok(self)
     }
 

@@ -43,9 +43,7 @@ pub const MAX_CANDIDATES: usize = 8;
 #[derive(Debug, Clone)]
 pub struct Decision {
     pub(crate) candidates: Candidates,
-    pub(crate) key_hash: Option<KeyHash>,
-    pub(crate) epoch: u64,
-    pub(crate) stage: usize,
+    pub(crate) choice: Choice,
     pub(crate) spilled: bool,
     pub(crate) overflow: bool,
     pub(crate) plan: PlanId,
@@ -53,7 +51,8 @@ pub struct Decision {
     pub(crate) panic: bool,
 }
 
-/// How instances were found for a request.
+/// How instances were found for a request: what a [`Decision`] and an [`Owner`](crate::Owner) have in common, for
+/// [`CallRecord::decided`](crate::CallRecord::decided).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     pub(crate) key_hash: Option<KeyHash>,
@@ -62,19 +61,19 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// See [`Decision::key_hash`].
+    /// Hash of the key, as [`Decision::key_hash`] says.
     #[must_use]
     pub fn key_hash(&self) -> Option<KeyHash> {
         self.key_hash
     }
 
-    /// See [`Decision::epoch`].
+    /// Epoch of the view that was read.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// See [`Decision::stage`].
+    /// Place of the pool among the stages of the route, as [`Decision::stage`] says.
     #[must_use]
     pub fn stage(&self) -> usize {
         self.stage
@@ -111,20 +110,10 @@ impl Decision {
         self.candidates.last_resorts()
     }
 
-    /// How the candidates were found.
+    /// The record of how the candidates were found, for [`CallRecord::decided`](crate::CallRecord::decided).
     #[must_use]
     pub fn choice(&self) -> Choice {
-        let Self {
-            key_hash,
-            epoch,
-            stage,
-            ..
-        } = *self;
-        Choice {
-            key_hash,
-            epoch,
-            stage,
-        }
+        self.choice
     }
 
     /// The first candidate.
@@ -143,20 +132,20 @@ impl Decision {
     /// [`MissingKey`](crate::MissingKey) decided.
     #[must_use]
     pub fn key_hash(&self) -> Option<KeyHash> {
-        self.key_hash
+        self.choice.key_hash
     }
 
     /// Epoch of the view that was read.
     #[must_use]
     pub fn epoch(&self) -> u64 {
-        self.epoch
+        self.choice.epoch
     }
 
     /// Place of the pool among the stages of the route; above 0, earlier ones had too few
     /// usable instances, or the request [spilled over](Self::is_spilled).
     #[must_use]
     pub fn stage(&self) -> usize {
-        self.stage
+        self.choice.stage
     }
 
     /// Whether the request belongs to the share that a stage passes on although it could serve,

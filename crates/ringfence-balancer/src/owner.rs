@@ -1,8 +1,8 @@
 //! The owner of a key alone, for requests that need nobody else as long as it answers.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
-use ringfence_core::KeyHash;
+use ringfence_core::{Instance, KeyHash};
 
 use crate::{Candidate, Choice, InFlight};
 
@@ -46,9 +46,9 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// The instance.
+    /// The instance as the view has it.
     #[must_use]
-    pub fn instance(&self) -> &ringfence_core::Instance {
+    pub fn instance(&self) -> &Arc<Instance> {
         self.candidate.instance()
     }
 
@@ -58,19 +58,20 @@ impl Owner {
         &self.candidate
     }
 
-    /// How it was found.
+    /// The record of how it was found, for [`CallRecord::decided`](crate::CallRecord::decided).
     #[must_use]
     pub fn choice(&self) -> Choice {
         self.choice
     }
 
-    /// What finds those behind it.
+    /// What [`Balancer::behind`](crate::Balancer::behind) needs to find those behind it. Take it before [`begin`](Self::begin), which
+    /// uses the owner up.
     #[must_use]
     pub fn behind(&self) -> Behind {
         self.behind
     }
 
-    /// Starts the attempt at it.
+    /// Starts the attempt at it, as [`Candidate::begin`] does: there are no limits to be kept to where an owner is found alone.
     #[inline]
     pub fn begin(self) -> InFlight {
         InFlight::begin(self.candidate)
@@ -96,7 +97,8 @@ pub struct Behind {
 }
 
 impl Behind {
-    /// Whether there was anybody behind it when it was found who might be asked.
+    /// Whether anybody else might have been asked when the owner was found: not where only one instance was usable, or one candidate asked
+    /// for.
     #[must_use]
     pub fn is_any(&self) -> bool {
         self.most > 1

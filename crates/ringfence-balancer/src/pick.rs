@@ -12,7 +12,7 @@ pub(crate) use self::{
     owners::{old_owner, owner, owners},
 };
 use crate::{
-    MissingKey, PickError, PickRequest,
+    Choice, MissingKey, PickError, PickRequest,
     decision::{Candidates, Decision, Gathered},
     keyless,
     published::Published,
@@ -34,7 +34,7 @@ pub(crate) fn pick(
     if HotKeySampler::is_due(number)
         && let Ok(decision) = &decision
     {
-        note_key(shared, decision.key_hash, decision.instance());
+        note_key(shared, decision.key_hash(), decision.instance());
     }
     decision
 }
@@ -210,9 +210,11 @@ fn choose(
     }
     Ok(Decision {
         candidates,
-        key_hash,
-        epoch: published.view.epoch(),
-        stage: chosen.stage,
+        choice: Choice {
+            key_hash,
+            epoch: published.view.epoch(),
+            stage: chosen.stage,
+        },
         spilled: chosen.is_spilled,
         overflow: overflow.is_some(),
         plan: request.plan(),

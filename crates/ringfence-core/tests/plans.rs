@@ -244,6 +244,25 @@ proptest! {
         }
     }
 
+    /// Who looks for the owner of a key alone goes by it.
+    #[test]
+    fn a_sole_pool_serves_every_key_with_nobody_behind_it(snapshot in instances(), extras in prop::collection::vec(extras(), 1..4)) {
+        let view = view(plan(&extras, StageTemplate::any), snapshot);
+        let route = view.base(PlanId::nth(PLAN)).expect("the view's plan");
+        let untagged = view.route(PlanId::nth(PLAN), &RequestTags::new()).expect("prepared");
+        prop_assert!(Arc::ptr_eq(route, untagged));
+        let spills = extras.iter().any(|extras| extras.spill.is_some());
+        for chosen in keys().filter_map(|key| route.choose(Some(&key), || 0)) {
+            match route.sole() {
+                Some(sole) => {
+                    prop_assert!(std::ptr::eq(chosen.pool, sole));
+                    prop_assert!(!chosen.is_spilled && chosen.next.is_none());
+                }
+                None => prop_assert!(spills || chosen.next.is_some()),
+            }
+        }
+    }
+
     /// A ring of its own has nothing to do with who is asked first, and its route is there for whatever a request asks.
     #[test]
     fn a_ring_of_its_own_is_always_prepared(snapshot in instances(), seed in any::<u64>(), tags in asked()) {

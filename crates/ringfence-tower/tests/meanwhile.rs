@@ -4,19 +4,23 @@
 mod common;
 
 use std::io::ErrorKind as Io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use common::{Cluster, Once as _, config, instance, keyed, poll_once};
 use http::{HeaderValue, Request, StatusCode};
+use http_body::Frame;
 use http_body_util::Full;
 use ringfence_balancer::{
     CallEnd, CallObserver, ConcurrencyLimits, Observer, OutlierConfig, PoolLabel,
 };
 use ringfence_discovery::ServiceKey;
 use ringfence_testkit::{ProbeAnswer, ProbeService};
-use ringfence_tower::{RetryPolicy, RoutingKey};
+use ringfence_tower::{Body, RetryPolicy, RoutingKey};
 
 const UNAVAILABLE: ProbeAnswer = ProbeAnswer::Status(StatusCode::SERVICE_UNAVAILABLE);
 const REFUSED: ProbeAnswer = ProbeAnswer::Fail(Io::ConnectionRefused);
@@ -205,4 +209,42 @@ async fn a_call_hops_while_the_balancer_is_shut_down() {
         assert_eq!(running.await.unwrap().unwrap().status(), 200);
         assert_eq!(down.await.unwrap(), 0);
     }
+}
+
+/// A body that waits for its first frame for as long as its client lets it, counted from when it was asked first.
+struct Patient {
+    asked: Arc<AtomicBool>,
+}
+
+impl http_body::Body for Patient {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        self.asked.store(true, Ordering::Relaxed);
+        Poll::Pending
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_is_not_asked_before_the_client_is_ready() {
+    let cluster = Cluster::start(FOUR).await;
+    let probe = ProbeService::new();
+    let client = cluster.layer().wrap(probe.clone());
+    probe.hold();
+    let asked = Arc::new(AtomicBool::new(false));
+    let body = Body::new(Patient {
+        asked: Arc::clone(&asked),
+    });
+    let request = keyed(Request::post("/").body(body).unwrap(), &cluster.key(&["a"]));
+    let call = tokio::spawn(client.once(request));
+    wait(200).await;
+    assert!(!asked.load(Ordering::Relaxed), "it waits for its turn");
+    probe.release();
+    wait(200).await;
+    assert!(asked.load(Ordering::Relaxed));
+    call.abort();
 }

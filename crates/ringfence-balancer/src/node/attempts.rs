@@ -1,3 +1,5 @@
+//! The attempts at one instance.
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How many attempts there were, and how many of them run: in one word, so that each end of an attempt costs one write, and both are
@@ -44,6 +46,15 @@ impl Attempts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ConcurrencyLimits;
+
+    #[test]
+    fn no_limit_is_above_what_can_be_counted() {
+        let limits = ConcurrencyLimits::default();
+        let beyond = limits.with_max_in_flight_per_instance(RUNNING + 1);
+        assert!(beyond.is_err());
+        assert!(limits.with_max_in_flight_per_instance(1_000_000).is_ok());
+    }
 
     #[test]
     fn threads_never_have_more_than_there_may_be() {

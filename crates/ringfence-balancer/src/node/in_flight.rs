@@ -87,7 +87,8 @@ impl InFlight {
         }
     }
 
-    /// The instance with its node, holding nothing itself.
+    /// The instance with its node, for [`Balancer::behind`](crate::Balancer::behind). Begin another attempt on a clone of it: on an instance
+    /// on trial, this very one would hand its slot over.
     #[must_use]
     pub fn candidate(&self) -> &Candidate {
         &self.candidate

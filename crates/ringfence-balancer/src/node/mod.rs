@@ -108,10 +108,10 @@ impl Node {
         &self.identity.address
     }
 
-    /// The same as the authority of a URI, made once.
+    /// The [address](Self::address) as the authority of a URI, made at the first call.
     ///
     /// # Errors
-    /// Where that is no place to send a request to: none that an [`Address`] can be is known.
+    /// [`InvalidUri`] if a URI cannot hold it. No [`Address`] of which that is so is known.
     pub fn authority(&self) -> Result<&Authority, &InvalidUri> {
         let authority = self
             .authority

@@ -111,9 +111,11 @@ pub(crate) fn behind(
     }
     Some(Decision {
         candidates,
-        key_hash: Some(hash),
-        epoch: published.view.epoch(),
-        stage,
+        choice: Choice {
+            key_hash: Some(hash),
+            epoch: published.view.epoch(),
+            stage,
+        },
         spilled: false,
         overflow: false,
         plan: PlanId::ROUTING,

@@ -160,7 +160,7 @@ impl View {
         self.plans.get(plan)
     }
 
-    /// The route of requests that take this plan and have no tags; `None` where the view was made without it.
+    /// The prepared route of requests that take this plan and have no tags; `None` where the view was made without the plan.
     #[inline]
     #[must_use]
     pub fn base(&self, plan: PlanId) -> Option<&Arc<Route>> {

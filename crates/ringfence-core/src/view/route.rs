@@ -161,7 +161,7 @@ impl Route {
         self.first.as_ref().map(|first| (first.stage, &*first.pool))
     }
 
-    /// The [pool that serves](Self::chosen), where it serves all keys and no other could.
+    /// The [pool that serves](Self::chosen), where it serves all keys and no other could; else `None`.
     #[must_use]
     pub fn sole(&self) -> Option<&PoolView> {
         let first = self.first.as_ref()?;

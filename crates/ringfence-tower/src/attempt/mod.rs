@@ -12,7 +12,7 @@ mod settle;
 mod start;
 mod trail;
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -21,12 +21,11 @@ use std::time::Duration;
 
 use http::{Request, Response};
 use tokio::time::{Instant, sleep, timeout_at};
-use tower_service::Service as _;
 
 use self::choose::Chosen;
 use self::failed::Failed;
 use self::in_hand::InHand;
-use self::one::{gone, within};
+use self::one::{gone, ready, ready_at_once, within};
 use self::start::Otherwise;
 use self::trail::Trail;
 use crate::body::{RequestBody, ResponseBody};
@@ -98,26 +97,22 @@ where
                                 Ok(service) => service,
                                 Err(failed) => break 'attempt Err(failed),
                             };
-                            let ready = poll_fn(|cx| {
-                                Poll::Ready(service.poll_ready(cx).map_err(Into::into))
-                            });
-                            let ready = match ready.await {
+                            let ready = match ready_at_once(&mut service).await {
                                 Poll::Ready(ready) => Some(ready),
                                 // What waits lies on the heap: others shall not carry the room for it.
                                 Poll::Pending => {
                                     call.is_delayed = true;
-                                    let ready =
-                                        poll_fn(|cx| service.poll_ready(cx).map_err(Into::into));
-                                    Box::pin(within(begun.limit, ready)).await
+                                    Box::pin(within(begun.limit, ready(&mut service))).await
                                 }
                             };
+                            if let Err(failed) = call.may_send(ready, &begun) {
+                                break 'attempt Err(failed);
+                            }
                             // Filled where it stays: each step out of a function would move it.
                             let mut calling = pin!(None);
-                            let sent = |future| calling.set(Some(future));
-                            let sent = call
-                                .may_send(ready, &begun)
-                                .and_then(|()| call.send(service, &mut in_hand, &mut trail, sent));
-                            if let Err(failed) = sent {
+                            let keep = |future| calling.set(Some(future));
+                            if let Err(failed) = call.send(service, &mut in_hand, &mut trail, keep)
+                            {
                                 break 'attempt Err(failed);
                             }
                             let Some(mut calling) = calling.as_mut().as_pin_mut() else {

@@ -2,6 +2,7 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use http::request::Parts;
@@ -53,14 +54,14 @@ impl<S> Call<S> {
     {
         let mut begun = self.begun(trail, None);
         let mut service = self.open(trail, &mut begun)?;
-        let ready = poll_fn(|cx| service.poll_ready(cx).map_err(Into::into));
-        let ready = within(begun.limit, ready).await;
+        let ready = within(begun.limit, ready(&mut service)).await;
         self.may_send(ready, &begun)?;
-        let mut call = None;
-        let sent = |future| call = Some(future);
+        // It may have waited for that.
         self.is_delayed = true;
-        self.send(service, in_hand, trail, sent)?;
-        Ok((begun, call.ok_or_else(gone)?))
+        let mut calling = None;
+        let keep = |future| calling = Some(future);
+        self.send(service, in_hand, trail, keep)?;
+        Ok((begun, calling.ok_or_else(gone)?))
     }
 
     /// An attempt begins, which keeps to the `end` of the call if nothing else does.
@@ -126,13 +127,13 @@ impl<S> Call<S> {
         }
     }
 
-    /// Hands the request to the client, and the client's call to `sent`.
+    /// Hands the request to the client, and the client's call to `keep`.
     pub(super) fn send<B>(
         &self,
         mut service: S::Service,
         in_hand: &mut InHand<B>,
         trail: &mut Trail,
-        sent: impl FnOnce(CallOf<S, B>),
+        keep: impl FnOnce(CallOf<S, B>),
     ) -> Result<(), Failed>
     where
         S: Transport<B>,
@@ -151,7 +152,7 @@ impl<S> Call<S> {
             Ok(())
         };
         // The very service that is ready takes the call: readiness does not pass on to clones.
-        let send = |request| sent(service.call(request));
+        let send = |request| keep(service.call(request));
         in_hand.send(change, send).unwrap_or_else(|| Err(gone()))?;
         trail.sent();
         Ok(())
@@ -224,6 +225,24 @@ impl<S> Call<S> {
 
 pub(super) fn gone() -> Failed {
     Failed::unsent(Failure::Local, "the request is gone".into())
+}
+
+/// Waits until the service takes a request.
+pub(super) fn ready<B, S>(service: &mut S) -> impl Future<Output = Result<(), BoxError>>
+where
+    S: Service<Request<B>, Error: Into<BoxError>>,
+{
+    poll_fn(|cx| service.poll_ready(cx).map_err(Into::into))
+}
+
+/// Whether the service takes a request, without waiting for it.
+pub(super) fn ready_at_once<B, S>(
+    service: &mut S,
+) -> impl Future<Output = Poll<Result<(), BoxError>>>
+where
+    S: Service<Request<B>, Error: Into<BoxError>>,
+{
+    poll_fn(|cx| Poll::Ready(service.poll_ready(cx).map_err(Into::into)))
 }
 
 /// `None` when the time came first.

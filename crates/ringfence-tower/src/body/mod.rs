@@ -7,11 +7,13 @@ mod frames;
 mod impls;
 mod replay;
 mod response;
+mod tracker;
 
 pub use self::boxed::Body;
 pub use self::replay::{Replay, RequestBody};
+pub(crate) use self::response::Limit;
 pub use self::response::ResponseBody;
-pub(crate) use self::response::{Limit, Tracker};
+pub(crate) use self::tracker::Tracker;
 
 #[cfg(test)]
 mod tests;

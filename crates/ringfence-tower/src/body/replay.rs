@@ -140,9 +140,7 @@ impl<B: http_body::Body> Replay<B> {
             } => capture::next(shared, *stale).map(wrap),
         }
     }
-}
 
-impl<B: http_body::Body> Replay<B> {
     /// The body for an attempt beside the one that is running: `None` as well where that one still needs its own.
     pub(crate) fn beside(&mut self) -> Option<B> {
         let is_free = match &self.kind {

@@ -36,18 +36,18 @@ use crate::error::{BoxError, Error};
 /// ```
 /// use http::request::Parts;
 /// use ringfence_balancer::AttachmentKey;
-/// use ringfence_tower::{Body, IntoBodyError, Rejection, Target, Transport};
+/// use ringfence_tower::{IntoBodyError, Rejection, Target, Transport};
 /// use tokio::sync::Semaphore;
 /// use tower::limit::ConcurrencyLimit;
 ///
-/// /// Lets each instance have ten requests at a time, over any other transport.
+/// /// Lets each instance have ten requests at a time, over any other transport, with whatever body that one takes.
 /// #[derive(Clone)]
 /// struct TenEach<T> {
 ///     inner: T,
 ///     limits: AttachmentKey<Semaphore>,
 /// }
 ///
-/// impl<T: Transport<Body>> Transport<Body> for TenEach<T> {
+/// impl<B, T: Transport<B>> Transport<B> for TenEach<T> {
 ///     type ResponseBody = T::ResponseBody;
 ///     type Error = T::Error;
 ///     type Service = ConcurrencyLimit<T::Service>;

@@ -23,6 +23,7 @@ pub enum Authority {
 
 impl Authority {
     /// The name for requests to this instance.
+    #[cfg(any(test, feature = "tonic"))]
     pub(crate) fn resolve(
         &self,
         instance: &Instance,
@@ -108,6 +109,7 @@ impl<'a> Target<'a> {
     }
 
     /// What `read` makes of what the transport keeps with the instance, where it is made already.
+    #[cfg(feature = "tonic")]
     #[inline]
     pub(crate) fn read_attached<T, R>(
         &self,
