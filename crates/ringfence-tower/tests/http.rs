@@ -389,7 +389,7 @@ impl<B: http_body::Body<Data = Bytes>> http_body::Body for Says<B> {
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.said.clone()
+        self.said
     }
 }
 
