@@ -84,12 +84,12 @@ pub use {tower_layer, tower_service};
 
 pub use self::{
     balancer::{
-        Balancer, BalancerBuilder, BalancerConfig, BalancerEvent, BoxFuture, BuildError, CallEnd,
-        CallObserver, CallOutcome, Candidate, ConcurrencyLimits, ConfigError, ConfigFinding,
-        Decision, FailureKind, FailurePercentageConfig, FlapDampingConfig, HealthCheckConfig,
-        HotKeysConfig, InFlight, MissingKey, Observer, Outcome, OutlierConfig, Overload, Permit,
-        PickError, PickRequest, Probe, ProbeError, RetryBudgetConfig, SlowStartConfig, StartError,
-        StartPolicy, SuccessRateConfig, TcpProbe, WarmUp,
+        Balancer, BalancerBuilder, BalancerConfig, BalancerEvent, Behind, BoxFuture, BuildError,
+        CallEnd, CallObserver, CallOutcome, Candidate, Choice, ConcurrencyLimits, ConfigError,
+        ConfigFinding, Current, Decision, FailureKind, FailurePercentageConfig, FlapDampingConfig,
+        HealthCheckConfig, HotKeysConfig, InFlight, MissingKey, Observer, Outcome, OutlierConfig,
+        Overload, Owner, Permit, PickError, PickRequest, Probe, ProbeError, RetryBudgetConfig,
+        SlowStartConfig, StartError, StartPolicy, SuccessRateConfig, TcpProbe, WarmUp,
     },
     core::{
         Address, Attribute, Fallback, HashAlgorithm, HashBalanceFactor, Health, Instance,
