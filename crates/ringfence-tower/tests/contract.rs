@@ -3,19 +3,14 @@
 
 mod common;
 
-use std::collections::VecDeque;
 use std::io::ErrorKind as Io;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use common::{Cluster, Once as _, config, keyed, poll_once};
 use futures_util::future::join_all;
-use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
-use http_body::{Body as _, Frame};
 use http_body_util::{BodyExt, Full};
 use ringfence_balancer::{MissingKey, OutlierConfig, RetryBudgetConfig};
 use ringfence_testkit::{ProbeAnswer, ProbeService};
@@ -619,58 +614,6 @@ async fn the_classifier_can_be_replaced() {
         200
     );
     assert_eq!(calls(&probe), [1, 1, 0]);
-}
-
-/// What calls come to whose gRPC answer of one message ends without a status or with one, for a reader that looks for the end and
-/// does not ask for more.
-async fn ejected_after_five(trailers: Option<HeaderMap>) -> usize {
-    let cluster = Cluster::with_config(TWO, config().with_outlier(ejecting())).await;
-    let answers = tower::service_fn(move |_: Request<Full<Bytes>>| {
-        let frames = [Frame::data(Bytes::from_static(b"message"))].into_iter();
-        let frames = frames.chain(trailers.clone().map(Frame::trailers));
-        let answer = Response::builder().header(CONTENT_TYPE, "application/grpc");
-        let answer = answer.body(Frames(frames.collect())).unwrap();
-        async { Ok::<_, std::convert::Infallible>(answer) }
-    });
-    let client = cluster.layer().wrap(answers);
-    let key = cluster.key(&["a", "b"]);
-    for _ in 0..5 {
-        let mut body = client.clone().once(post(&key)).await.unwrap().into_body();
-        while !body.is_end_stream() {
-            body.frame().await.unwrap().unwrap();
-        }
-    }
-    settle().await;
-    cluster.balancer.status().ejected
-}
-
-/// Frames that are there, the last of which is known to be it.
-struct Frames(VecDeque<Frame<Bytes>>);
-
-impl http_body::Body for Frames {
-    type Data = Bytes;
-    type Error = std::convert::Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        Poll::Ready(self.0.pop_front().map(Ok))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_reader_that_looks_for_the_end_sees_no_success_where_the_status_is_missing() {
-    assert_eq!(ejected_after_five(None).await, 1);
-    let mut ok = HeaderMap::new();
-    ok.insert("grpc-status", HeaderValue::from_static("0"));
-    assert_eq!(ejected_after_five(Some(ok.clone())).await, 0);
-    ok.insert("grpc-status", HeaderValue::from_static("14"));
-    assert_eq!(ejected_after_five(Some(ok)).await, 1);
 }
 
 #[tokio::test(start_paused = true)]
